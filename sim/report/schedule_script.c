@@ -5,21 +5,23 @@
 #include "report/schedule_script.h"
 
 static const char style[] =
-    "<style>.steps{position:sticky;top:0;z-index:1;background:var(--paper);padding:.4rem 0;display:flex;flex-wrap:wrap;"
-    "gap:.3rem .8rem;align-items:center}.steps input{flex:1 1 12rem}.steps output{min-width:5rem}#says{min-height:3rem}"
+    "<style>.controls{position:sticky;top:0;z-index:1;background:var(--paper);padding:.2rem 0}.steps{padding:.2rem 0;"
+    "display:flex;flex-wrap:wrap;gap:.3rem .8rem;align-items:center}.steps[hidden]{display:none}.steps input{flex:1 1 "
+    "12rem}.steps output{min-width:5rem}#says{min-height:3rem}"
     ".lesson g[data-s],.lesson g.gap{cursor:pointer}.lesson .later{opacity:.1}.lesson.why g[data-s]:not(.held):not("
     ".picked){opacity:.25}.lesson .picked rect{stroke:var(--ink);stroke-width:4}.lesson .held "
     "rect{stroke:var(--ink);stroke-width:2.5}.over{pointer-events:none}.over path{stroke:var(--ink);stroke-width:2.5;"
     "fill:none}.over .now{stroke:var(--bad);stroke-dasharray:6 4}.over circle{fill:var(--ink)}"
-    "@media print{.steps,#says{display:none}}</style>\n";
+    "@media print{.controls,#says{display:none}}</style>\n";
 
 static const char controls[] =
-    "<div class=\"steps\" hidden><button type=\"button\" id=\"back\" aria-label=\"one step back\">&#9664;</button>"
+    "<div class=\"controls\">\n<div class=\"steps\" hidden><button type=\"button\" id=\"back\" aria-label=\"one step "
+    "back\">&#9664;</button>"
     "<button type=\"button\" id=\"play\">play</button>"
     "<button type=\"button\" id=\"on\" aria-label=\"one step on\">&#9654;</button>"
     "<input type=\"range\" id=\"when\" min=\"0\" aria-label=\"time\"><output id=\"clock\"></output></div>\n"
     "<div class=\"steps\" hidden><label for=\"many\">microbatches</label><input type=\"range\" id=\"many\" min=\"0\">"
-    "<output id=\"number\"></output></div>\n"
+    "<output id=\"number\"></output></div>\n</div>\n"
     "<p id=\"says\" aria-live=\"polite\" hidden></p>\n";
 
 /* Time: what has not begun is faint, a line marks the moment. */

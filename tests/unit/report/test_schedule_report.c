@@ -349,6 +349,11 @@ static void a_page_holds_several_numbers_of_microbatches(void **state) {
         assert_int_equal(occurrences(text, name), 1);
     }
     assert_non_null(strstr(text, "<h2>In numbers, with 4 microbatches</h2>"));
+    assert_int_equal(occurrences(text, "sticky"), 1); /* both sliders in one: two would cover each other */
+    const char *controls = strstr(text, "<div class=\"controls\">"), *many = strstr(text, "id=\"many\"");
+    assert_non_null(controls);
+    assert_non_null(many);
+    assert_true(many < strstr(controls, "</div>\n</div>\n"));
     clear(&s);
 }
 
