@@ -1,7 +1,7 @@
 /* What makes a page of schedules a lesson: sliders through time and through numbers of microbatches, and the
  * chain of passes that held up a box or a gap.
- * It reads what the drawing says of itself (schedule_svg.c: id, data-s, data-e, data-by, data-next) and loads nothing.
- * Without it the page is the same, less the sliders. */
+ * It reads what the drawing says of itself (schedule_svg.c: id, data-s, data-e, data-by, data-beyond, data-next) and
+ * loads nothing. Without it the page is the same, less the sliders. */
 #include "report/schedule_script.h"
 
 static const char style[] =
@@ -70,20 +70,25 @@ static const char cause_script[] =
     "c.setAttribute('cy',q[1]);c.setAttribute('r',4);over.appendChild(c)}\n"
     "function show(g){if(timer)halt();when.value=when.max;step();picked=g;g.classList.add('picked');\n"
     "lesson.classList.add('why');\n"
-    "var by=at(g.dataset.by),to=g.dataset.next?at(g.dataset.next):g,n=0,first=by;\n"
+    "var "
+    "own=g.dataset.s!=null,by=at(g.dataset.by),to=g.dataset.next?at(g.dataset.next):own?g:null,n=0,first=by,end=g;\n"
     "if(to&&to!=g)to.classList.add('held');\n"
-    "for(;by;to=by,by=at(by.dataset.by)){by.classList.add('held');if(to)arrow(by,to);n++}\n"
-    "var own=g.dataset.s!=null;says.textContent=title(g)+'. '+(own&&first?'It began when this ended: '+title(first)+'. "
+    "for(;by;end=to=by,by=at(by.dataset.by)){by.classList.add('held');if(to)arrow(by,to);n++}\n"
+    "var beyond=end.dataset.beyond;says.textContent=title(g)+'. '+(own&&first?'It began when this ended: "
+    "'+title(first)+'. "
     "':\n"
-    "own?'Nothing held it up. ':'')+(n>1?'The chain of '+n+' passes that had to run one after another before it '+\n"
-    "'is outlined: to begin earlier, it needs a shorter one.':'')}\n"
+    "own&&beyond?'It began when '+beyond+' ended, which is not drawn. ':own?'Nothing held it up. ':'')+(n>1?'The chain "
+    "of '+n+' passes that had to run one after another before it '+\n"
+    "'is outlined: to begin earlier, it needs a shorter one.':'')+\n"
+    "(n&&beyond?' The chain goes on before '+title(end)+', with '+beyond+', which is not drawn.':'')}\n"
     "function find(e){return e.target.closest?e.target.closest('g[data-s],g.gap'):null}\n"
     "lessons.forEach(function(l){\n"
     "l.addEventListener('click',function(e){var g=find(e);if(g&&g!=picked)show(g);else step()});\n"
     "l.addEventListener('keydown',function(e){var d={ArrowLeft:[0,-1],ArrowRight:[0,1],ArrowUp:[-1,0],\n"
     "ArrowDown:[1,0]}[e.key];if(e.key=='Escape')step();if(!d)return;e.preventDefault();\n"
     "if(!picked||!picked.id)return show(all[0]);var k=picked.id.split('-'),g=null;\n"
-    "if(d[1])g=at(k[0]+'-'+k[1]+'-'+(+k[2]+d[1]));else{var y=all.filter(function(o){var q=o.id.split('-');\n"
+    "if(d[1]){g=all[all.indexOf(picked)+d[1]];if(g&&g.id.indexOf(k[0]+'-'+k[1]+'-'))g=null}else{var "
+    "y=all.filter(function(o){var q=o.id.split('-');\n"
     "return q[0]==k[0]&&+q[1]==+k[1]+d[0]});y.sort(function(a,b){return "
     "Math.abs(a.s-picked.s)-Math.abs(b.s-picked.s)});\n"
     "g=y[0]}if(g)show(g)})});\n"

@@ -67,10 +67,38 @@ static void name_operation(const dts_schedule_report *r, const dts_op *op, char 
     }
 }
 
-/* The attribute that points at an operation; nothing in a picture without a script. */
+static int stages_drawn(const dts_schedule_report *r) {
+    return r->schedule.shape.stages < STAGES_DRAWN ? r->schedule.shape.stages : STAGES_DRAWN;
+}
+
+static bool takes_time(const dts_schedule_report *r, dts_schedule_place place) {
+    double start;
+    double end;
+    dts_schedule_drawn_at(r, place.rank, place.index, &start, &end);
+    return end > start;
+}
+
+/* The attribute that names an operation that is drawn; nothing in a picture without a script. */
 static void add_reference(const picture *p, const char *attribute, dts_schedule_place place, dts_text *out) {
     if (p->linked) {
         dts_text_printf(out, " %s=\"k%zu-%d-%zu\"", attribute, p->number, place.rank, place.index);
+    }
+}
+
+/* The attribute that points at a cause: the first, back along what held up what, that takes time. Of a stage that is
+ * not drawn there is no box to point at, so it is told. */
+static void add_cause(const picture *p, const dts_schedule_report *r, dts_schedule_place by, dts_text *out) {
+    bool any = p->linked;
+    while (any && !takes_time(r, by)) {
+        const dts_schedule_place here = by;
+        any = dts_schedule_held_by(&p->links, here, &by);
+    }
+    if (any && by.rank < stages_drawn(r)) {
+        add_reference(p, "data-by", by, out);
+    } else if (any) {
+        char name[NAME];
+        name_operation(r, &r->schedule.ops[by.rank][by.index], name, sizeof name);
+        dts_text_printf(out, " data-beyond=\"the %s on stage %d\"", name, by.rank);
     }
 }
 
@@ -87,7 +115,7 @@ static void explain_operation(const picture *p, const dts_schedule_report *r, dt
         dts_text_printf(&attributes, " data-s=\"%.9g\" data-e=\"%.9g\"", start, end);
     }
     if (dts_schedule_held_by(&p->links, place, &by)) {
-        add_reference(p, "data-by", by, &attributes);
+        add_cause(p, r, by, &attributes);
     }
     dts_svg_group_with(dts_text_string(&attributes), text, p->out);
     dts_text_end(&attributes, p->out);
@@ -105,14 +133,14 @@ static void draw_number(const picture *p, unsigned microbatch, const char *ink, 
 
 static void draw_operation(picture *p, const dts_schedule_report *r, dts_schedule_place place, double top) {
     const dts_op *op = &r->schedule.ops[place.rank][place.index];
+    if (!takes_time(r, place)) {
+        return;
+    }
     double start;
     double end;
     dts_schedule_drawn_at(r, place.rank, place.index, &start, &end);
     double x = MARGIN + LABEL + start * p->per_unit;
     double width = (end - start) * p->per_unit;
-    if (width <= 0) {
-        return;
-    }
     bool odd = op->chunk % 2 == 1;
     const shade *s = &shades[op->kind][odd];
     p->kinds[op->kind] = true;
@@ -144,6 +172,18 @@ static void explain_gap(const picture *p, const dts_schedule_report *r, dts_sche
     }
 }
 
+/* The attribute that points at what begins where a gap ends: the next operation, or one behind it that takes time. */
+static void add_next(const picture *p, const dts_schedule_report *r, dts_schedule_place next, dts_text *out) {
+    const size_t count = r->schedule.op_count[next.rank];
+    const double begins = r->ideal.start[next.rank][next.index];
+    while (next.index < count && !takes_time(r, next)) {
+        next.index++;
+    }
+    if (next.index < count && r->ideal.start[next.rank][next.index] <= begins) {
+        add_reference(p, "data-next", next, out);
+    }
+}
+
 /* A part of the bubble, ahead of this operation of the stage. */
 static void draw_gap(const picture *p, const dts_schedule_report *r, dts_schedule_place next, double start, double end,
                      double top) {
@@ -155,8 +195,8 @@ static void draw_gap(const picture *p, const dts_schedule_report *r, dts_schedul
     double arrives = 0;
     explain_gap(p, r, next, start, end, &text);
     if (end < r->ideal.makespan && dts_schedule_input(&p->links, next, &from, &arrives)) {
-        add_reference(p, "data-by", from, &attributes);
-        add_reference(p, "data-next", next, &attributes);
+        add_cause(p, r, from, &attributes);
+        add_next(p, r, next, &attributes);
     }
     dts_text_add(&attributes, p->linked ? " class=\"gap\"" : "");
     dts_svg_group_with(dts_text_string(&attributes), dts_text_string(&text), p->out);
@@ -211,10 +251,6 @@ static void draw_title(const picture *p, const dts_schedule_report *r, double to
     text_at(p, WIDTH - MARGIN, top + 52, "end", 18, "normal", DTS_SVG_QUIET, "peak");
     p->out->failed = p->out->failed || line.failed;
     dts_text_free(&line);
-}
-
-static int stages_drawn(const dts_schedule_report *r) {
-    return r->schedule.shape.stages < STAGES_DRAWN ? r->schedule.shape.stages : STAGES_DRAWN;
 }
 
 static double height_of(const dts_schedule_report *r) {

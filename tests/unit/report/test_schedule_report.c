@@ -291,6 +291,48 @@ static void a_page_says_what_held_up_what(void **state) {
     clear(&s);
 }
 
+/* Of every value of an attribute the page has the box of that name. */
+static void assert_names_exist(const char *page, const char *attribute) {
+    const size_t length = strlen(attribute);
+    for (const char *at = strstr(page, attribute); at != NULL; at = strstr(at + length, attribute)) {
+        char name[64];
+        snprintf(name, sizeof name, " id=\"%.*s\"", (int)strcspn(at + length, "\""), at + length);
+        if (strstr(page, name) == NULL) {
+            fail_msg("no%s", name);
+        }
+    }
+}
+
+/* Passes that take no time have no box, nor do stages behind the 64th: causes are told all the same. */
+static void what_is_not_drawn_is_not_pointed_at(void **state) {
+    (void)state;
+    static const char *const names[] = {"zb-h1", "1f1b", "dualpipe"};
+    for (int i = 0; i < 8; i++) { /* dualpipe only on 4 stages */
+        subject s = {0};
+        dts_schedule_shape shape = shaped(i % 3 == 2 ? 65 : 4, i % 3 == 2 ? 4 : 8, i / 3 == 2 ? 2 : 1);
+        shape.forward = i % 3 == 0 ? 0 : 1;
+        shape.backward_weight = i % 3 == 1 ? 0 : 1;
+        add(&s, names[i / 3], shape);
+        const dts_schedule_set set = {.reports = s.reports, .microbatches = shape.microbatches};
+        assert_int_equal(dts_schedule_html(&set, 1, 0, 1, &s.text), DTS_OK);
+        const char *text = dts_text_string(&s.text);
+        assert_names_exist(text, " data-by=\"");
+        assert_names_exist(text, " data-next=\"");
+        assert_int_equal(strstr(text, " data-beyond=\"the ") != NULL, i % 3 == 2);
+        size_t boxes = 0, at_once = 0, uncaused = 0;
+        for (const char *at = strstr(text, " data-s=\""); at != NULL; at = strstr(at + 1, " data-s=\"")) {
+            char tag[256];
+            snprintf(tag, sizeof tag, "%.*s", (int)strcspn(at, ">"), at);
+            boxes++;
+            at_once += strncmp(tag, " data-s=\"0\"", 11) == 0;
+            uncaused += strstr(tag, "data-by") == NULL && strstr(tag, "data-beyond") == NULL;
+        }
+        assert_true(boxes > at_once);
+        assert_int_equal(uncaused, at_once);
+        clear(&s);
+    }
+}
+
 /* Where a stage waits, its next operation begins when the input that comes last is there; and from every operation a
  * chain of causes, each ending (and its hop) where the next begins, leads to one that begins at once. */
 static void every_gap_has_its_cause(void **state) {
@@ -387,6 +429,7 @@ int main(void) {
         cmocka_unit_test(a_block_is_drawn_part_by_part),
         cmocka_unit_test(a_page_says_what_held_up_what),
         cmocka_unit_test(every_gap_has_its_cause),
+        cmocka_unit_test(what_is_not_drawn_is_not_pointed_at),
         cmocka_unit_test(a_page_holds_several_numbers_of_microbatches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
