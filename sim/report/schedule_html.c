@@ -4,11 +4,23 @@
 #include "report/html_page.h"
 #include "report/schedule_script.h"
 
-static void write_guide(dts_text *out) {
-    dts_text_add(out,
-                 "<p class=\"faint\">A row is a stage of the pipeline, a box is the pass of one microbatch through it, "
-                 "time runs to the right. Grey is the bubble: time in which a stage has nothing to do. Point at a box "
-                 "or at a gap to see what it is, click it to see what held it up.</p>\n");
+static void write_guide(bool linked, dts_text *out) {
+    dts_text_printf(
+        out,
+        "<p class=\"faint\">A row is a stage of the pipeline, a box is the pass of one microbatch through it, time "
+        "runs "
+        "to the right. Grey is the bubble: time in which a stage has nothing to do. Point at a box or at a gap to see "
+        "what it is%s</p>\n",
+        linked ? ", click it to see what held it up."
+               : ". With so many boxes the page leaves out its sliders, and what held up what: it has them with fewer "
+                 "microbatches, stages or chunks, or fewer schedules.");
+}
+
+static dts_status write_drawing(const dts_schedule_report *reports, size_t count, dts_text *out) {
+    dts_text_add(out, "<div class=\"wide\">\n");
+    const dts_status status = dts_schedule_svg(reports, count, out);
+    dts_text_add(out, "</div>\n");
+    return status;
 }
 
 static void write_table(const dts_schedule_report *reports, size_t count, dts_text *out) {
@@ -72,8 +84,14 @@ dts_status dts_schedule_html(const dts_schedule_set *sets, size_t set_count, siz
                              dts_text *out) {
     const dts_schedule_report *reports = sets[shown].reports;
     dts_html_begin(count == 1 ? reports[0].schedule.name : "Pipeline schedules on one time scale", out);
-    write_guide(out);
-    dts_status status = dts_schedule_lessons(sets, set_count, shown, count, out);
+    size_t operations = 0;
+    for (size_t i = 0; i < set_count; i++) {
+        operations += dts_schedule_operations(sets[i].reports, count);
+    }
+    const bool linked = operations <= DTS_SCHEDULE_LINKED_MOST;
+    write_guide(linked, out);
+    dts_status status =
+        linked ? dts_schedule_lessons(sets, set_count, shown, count, out) : write_drawing(reports, count, out);
     write_table(reports, count, out);
     if (count > 1) {
         dts_text_add(out, "<p>Against ");

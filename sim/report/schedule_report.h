@@ -35,7 +35,9 @@ typedef struct dts_schedule_set {
 
 /* A web page: the drawing, in which every box says what it is, the table, and what each schedule is about. Of several
  * sets (in the order of their microbatches, all of count schedules) the page is about the one that is shown, and a
- * slider changes to the drawings of the others. */
+ * slider changes to the drawings of the others. With more operations in all than browsers are quick with, the page has
+ * the drawing that is shown and no script. */
+enum { DTS_SCHEDULE_LINKED_MOST = 40000 };
 dts_status dts_schedule_html(const dts_schedule_set *sets, size_t set_count, size_t shown, size_t count, dts_text *out);
 
 /* A drawing for slides, 1600 units wide, in a palette that colour-blind readers can tell apart. */
@@ -54,6 +56,9 @@ dts_status dts_schedule_csv(const dts_schedule_report *reports, size_t count, dt
 
 /* Adds "4 stages, 8 microbatches, 2 chunks; F=1 B=1 W=1". */
 void dts_schedule_title(const dts_schedule_report *report, dts_text *out);
+
+/* How many operations all of them have. */
+size_t dts_schedule_operations(const dts_schedule_report *reports, size_t count);
 
 /* Activations of one microbatch that the fullest stage holds at once. */
 double dts_schedule_peak(const dts_schedule_report *report);

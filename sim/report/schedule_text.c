@@ -28,6 +28,16 @@ static double work_of(const dts_schedule_shape *s) {
     return s->microbatches * (s->forward + s->backward_input + s->backward_weight);
 }
 
+size_t dts_schedule_operations(const dts_schedule_report *reports, size_t count) {
+    size_t operations = 0;
+    for (size_t i = 0; i < count; i++) {
+        for (int rank = 0; rank < reports[i].schedule.shape.stages; rank++) {
+            operations += reports[i].schedule.op_count[rank];
+        }
+    }
+    return operations;
+}
+
 double dts_schedule_peak(const dts_schedule_report *report) {
     double peak = 0;
     for (int rank = 0; rank < report->schedule.shape.stages; rank++) {

@@ -40,6 +40,14 @@ lesson" hidden data-many="2" lesson" hidden data-many="4" lesson" data-many="5" 
 lesson" hidden data-many="2" lesson" hidden data-many="4" lesson" hidden data-many="6" lesson" hidden data-many="8" lesson" hidden data-many="12" lesson" hidden data-many="16" lesson" data-many="99"
 $ dtsim schedule interleaved-1f1b -p 3 -m 6 --flushes 2 --html class.html >/dev/null; grep -oE 'data-many="[0-9]*"' class.html | paste -sd' '
 data-many="6" data-many="12" data-many="18" data-many="24"
+% operations are counted, which several chunks have more of
+$ for v in 1 2 8; do dtsim schedule $(test $v = 1 && echo 1f1b || echo interleaved-1f1b) -p 8 -m 16 -v $v --html class.html >/dev/null; grep -oE 'data-many="[0-9]*"' class.html | paste -sd' '; done
+data-many="8" data-many="16" data-many="24" data-many="32" data-many="48" data-many="64"
+data-many="8" data-many="16" data-many="24" data-many="32" data-many="48"
+data-many="8" data-many="16"
+$ dtsim schedule interleaved-1f1b -p 8 -m 64 -v 64 --html class.html >/dev/null; grep -cE 'data-many|<script|data-by' class.html; grep -o 'the page leaves out its sliders' class.html
+0
+the page leaves out its sliders
 % Where numbers of two digits have no room, time goes on below; no line is wider than the window.
 $ dtsim schedule 1f1b -p 2 -m 16 --charset ascii --width 80 | head -16
 1f1b  2 stages, 16 microbatches; F=1 B=1 W=1

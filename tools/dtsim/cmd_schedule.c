@@ -249,21 +249,27 @@ static bool add_set(const schedule_arguments *a, long microbatches, dts_schedule
     return good;
 }
 
-/* The page also holds, for its slider, drawings of one to eight microbatches for every stage. */
+/* The page also holds, for its slider, drawings of one to eight microbatches for every stage, as many as the page has
+ * room for: operations grow with microbatches. */
 static dts_status write_page(const schedule_arguments *a, const dts_schedule_report *reports) {
     static const long times[] = {1, 2, 3, 4, 6, 8};
-    enum { TIMES = sizeof times / sizeof times[0], BOXES_MOST = 5000 };
+    enum { TIMES = sizeof times / sizeof times[0], OPERATIONS_MOST = 5000 };
     const long asked = reports[0].schedule.shape.microbatches, stages = reports[0].schedule.shape.stages;
+    const size_t operations = dts_schedule_operations(reports, a->count);
     dts_schedule_set sets[TIMES + 1];
-    size_t count = 0, shown = 0;
+    size_t count = 0, shown = 0, total = operations;
     for (size_t i = 0; i <= TIMES; i++) {
         const long next = i < TIMES ? times[i] * stages : LONG_MAX, before = i > 0 ? times[i - 1] * stages : 0;
         if (asked > before && asked <= next) {
             shown = count;
             sets[count++] = (dts_schedule_set){.reports = reports, .microbatches = (int)asked};
         }
-        const bool few = i < TIMES && next * stages * (long)a->count <= BOXES_MOST;
-        if (few && next != asked && add_set(a, next, &sets[count])) {
+        if (i == TIMES || next == asked) {
+            continue;
+        }
+        const size_t more = operations * (size_t)next / (size_t)asked;
+        if (total + more <= OPERATIONS_MOST && add_set(a, next, &sets[count])) {
+            total += more;
             count++;
         }
     }

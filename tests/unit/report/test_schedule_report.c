@@ -333,6 +333,22 @@ static void what_is_not_drawn_is_not_pointed_at(void **state) {
     }
 }
 
+/* So many boxes that links and a script would make the page slow: a drawing alone, and the page says so. */
+static void a_large_page_has_no_script(void **state) {
+    (void)state;
+    subject s = {0};
+    add(&s, "1f1b", shaped(8, DTS_SCHEDULE_LINKED_MOST / 16 + 1, 1));
+    assert_int_equal(dts_schedule_operations(s.reports, 1), DTS_SCHEDULE_LINKED_MOST + 16);
+    const dts_schedule_set set = {.reports = s.reports, .microbatches = s.reports[0].schedule.shape.microbatches};
+    assert_int_equal(dts_schedule_html(&set, 1, 0, 1, &s.text), DTS_OK);
+    const char *text = dts_text_string(&s.text);
+    assert_int_equal(occurrences(text, "<svg "), 1);
+    assert_null(strstr(text, "<script"));
+    assert_null(strstr(text, "data-"));
+    assert_non_null(strstr(text, "the page leaves out its sliders"));
+    clear(&s);
+}
+
 /* Where a stage waits, its next operation begins when the input that comes last is there; and from every operation a
  * chain of causes, each ending (and its hop) where the next begins, leads to one that begins at once. */
 static void every_gap_has_its_cause(void **state) {
@@ -429,6 +445,7 @@ int main(void) {
         cmocka_unit_test(a_block_is_drawn_part_by_part),
         cmocka_unit_test(a_page_says_what_held_up_what),
         cmocka_unit_test(every_gap_has_its_cause),
+        cmocka_unit_test(a_large_page_has_no_script),
         cmocka_unit_test(what_is_not_drawn_is_not_pointed_at),
         cmocka_unit_test(a_page_holds_several_numbers_of_microbatches),
     };
