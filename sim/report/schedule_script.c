@@ -50,7 +50,7 @@ static const char time_script[] =
     "if(last){says.textContent='Click a box or a gap: what held it up? Arrow keys move from box to box.'}else{\n"
     "var x=+over.dataset.x+t*over.dataset.unit;line('now','M'+x+' 0V'+over.dataset.top);\n"
     "lesson.scrollLeft=lesson.scrollWidth*x/over.ownerSVGElement.viewBox.baseVal.width-lesson.clientWidth/2;\n"
-    "for(var k in rows)out.push((lesson.dataset.names.split(',')[k.slice(1)-lesson.dataset.first]||'')+': "
+    "for(var k in rows)out.push((lesson.dataset.names.split('\\n')[k.slice(1)-lesson.dataset.first]||'')+': "
     "'+rows[k].join('; '));\n"
     "says.textContent='From '+text(t)+' to '+text(times[+when.value+1])+', at work: '+(out.join('. ')||'nobody')}}\n"
     "function go(n){when.value=+when.value+n;step()}\n"
@@ -106,7 +106,7 @@ dts_status dts_schedule_lessons(const dts_schedule_set *sets, size_t set_count, 
             "data-many=\"%d\" data-first=\"%zu\" data-names=\"",
             i == shown ? "" : " hidden", sets[i].microbatches, sets[i].microbatches, i * count);
         for (size_t k = 0; k < count; k++) {
-            dts_html_element(k > 0 ? "," : "", sets[i].reports[k].schedule.name, "", out);
+            dts_html_element(k > 0 ? "&#10;" : "", sets[i].reports[k].schedule.name, "", out);
         }
         dts_text_add(out, "\">\n");
         status = dts_schedule_linked_svg(sets[i].reports, count, i * count, out);

@@ -48,6 +48,9 @@ data-many="8" data-many="16"
 $ dtsim schedule interleaved-1f1b -p 8 -m 64 -v 64 --html class.html >/dev/null; grep -cE 'data-many|<script|data-by' class.html; grep -o 'the page leaves out its sliders' class.html
 0
 the page leaves out its sliders
+% a file's name may hold what others would be split at
+$ dtsim schedule 1f1b -p 2 -m 4 --format torch-csv --output a,b.csv; dtsim schedule a,b.csv 1f1b -p 2 -m 4 --html class.html >/dev/null; grep -o 'data-names="[^"]*"' class.html
+data-names="a,b&#10;1f1b"
 % Where numbers of two digits have no room, time goes on below; no line is wider than the window.
 $ dtsim schedule 1f1b -p 2 -m 16 --charset ascii --width 80 | head -16
 1f1b  2 stages, 16 microbatches; F=1 B=1 W=1
