@@ -40,9 +40,7 @@ static void write_table(const dts_schedule_report *reports, size_t count, dts_te
         }
         dts_text_add(out, "</td></tr>\n");
     }
-    dts_text_add(out,
-                 "</table></div>\n<p class=\"faint\">Bubble: makespan minus the work of a stage. Textbook: the closed "
-                 "form of the bubble. Peak: activations of one microbatch that the fullest stage holds at once.</p>\n");
+    dts_text_add(out, "</table></div>\n");
 }
 
 /* What another schedule changes against the first, in words. */
@@ -62,6 +60,22 @@ static void write_difference(const dts_schedule_report *first, const dts_schedul
     } else {
         dts_text_printf(out, ", holds %.4g activations instead of %.4g</li>\n", there, here);
     }
+}
+
+/* What a set comes to: the table and the list, which change with the drawing. */
+static void write_numbers(const dts_schedule_report *reports, size_t count, bool shown, dts_text *out) {
+    dts_text_printf(out, "<div class=\"numbers\"%s>\n", shown ? "" : " hidden");
+    write_table(reports, count, out);
+    if (count > 1) {
+        dts_text_add(out, "<p>Against ");
+        dts_html_escaped(reports[0].schedule.name, out);
+        dts_text_add(out, ":</p>\n<ul>\n");
+        for (size_t i = 1; i < count; i++) {
+            write_difference(&reports[0], &reports[i], out);
+        }
+        dts_text_add(out, "</ul>\n");
+    }
+    dts_text_add(out, "</div>\n");
 }
 
 static void write_origins(const dts_schedule_report *reports, size_t count, dts_text *out) {
@@ -92,16 +106,14 @@ dts_status dts_schedule_html(const dts_schedule_set *sets, size_t set_count, siz
     write_guide(linked, out);
     dts_status status =
         linked ? dts_schedule_lessons(sets, set_count, shown, count, out) : write_drawing(reports, count, out);
-    write_table(reports, count, out);
-    if (count > 1) {
-        dts_text_add(out, "<p>Against ");
-        dts_html_escaped(reports[0].schedule.name, out);
-        dts_text_add(out, ":</p>\n<ul>\n");
-        for (size_t i = 1; i < count; i++) {
-            write_difference(&reports[0], &reports[i], out);
+    for (size_t i = 0; i < set_count; i++) {
+        if (linked || i == shown) {
+            write_numbers(sets[i].reports, count, i == shown, out);
         }
-        dts_text_add(out, "</ul>\n");
     }
+    dts_text_add(out,
+                 "<p class=\"faint\">Bubble: makespan minus the work of a stage. Textbook: the closed form of the "
+                 "bubble. Peak: activations of one microbatch that the fullest stage holds at once.</p>\n");
     write_origins(reports, count, out);
     dts_html_end(out);
     return status == DTS_OK ? dts_text_status(out) : status;

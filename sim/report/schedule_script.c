@@ -1,5 +1,6 @@
 /* What makes a page of schedules a lesson: sliders through time and through numbers of microbatches, and the
  * chain of passes that held up a box or a gap.
+ * The numbers below follow the drawing that is shown (schedule_html.c: class numbers).
  * It reads what the drawing says of itself (schedule_svg.c: id, data-s, data-e, data-by, data-beyond, data-next) and
  * loads nothing. Without it the page is the same, less the sliders. */
 #include "report/schedule_script.h"
@@ -30,7 +31,8 @@ static const char time_script[] =
     "var NS='http://www.w3.org/2000/svg',at=function(i){return document.getElementById(i)},\n"
     "list=function(e,q){return[].slice.call(e.querySelectorAll(q))},lessons=list(document,'.lesson'),\n"
     "when=at('when'),many=at('many'),says=at('says'),timer=null,picked=null,lesson,over,all,times,far;\n"
-    "function load(n){if(timer)halt();lessons.forEach(function(l,i){l.hidden=i!=n});lesson=lessons[n];\n"
+    "function load(n){if(timer)halt();[lessons,list(document,'.numbers')].forEach(function(a){\n"
+    "a.forEach(function(l,i){l.hidden=i!=n})});lesson=lessons[n];\n"
     "over=lesson.querySelector('.over');all=list(lesson,'g[data-s]');times=[0];far=+over.dataset.end*1e-7;\n"
     "all.forEach(function(g){g.s=+g.dataset.s;g.e=+g.dataset.e;times.push(g.s,g.e)});\n"
     "times.sort(function(a,b){return a-b});\n"

@@ -29,11 +29,11 @@ error: --forward: 'fast' is not a number
 $ dtsim schedule interleaved-1f1b --stages 4 --microbatches 10 2>&1 | grep -c error
 1
 % a page for a class
-$ dtsim schedule gpipe 1f1b -p 2 -m 4 --html class.html >/dev/null; sed -n '/data-many="4"/,/<.svg>/p; /<li>/p' class.html | grep -E '<li>|idle from 0 to'
+$ dtsim schedule gpipe 1f1b -p 2 -m 4 --html class.html >/dev/null; sed -n '/data-many="4"/,/<.svg>/p; /"numbers">/,/<.ul>/p' class.html | grep -E '<li>|idle from 0 to'
 <g data-by="k2-0-0" data-next="k2-1-0" class="gap"><title>stage 1: idle from 0 to 1, filling: waiting for the forward of microbatch 0 on stage 0, which ends at 1</title>
 <g data-by="k3-0-0" data-next="k3-1-0" class="gap"><title>stage 1: idle from 0 to 1, filling: waiting for the forward of microbatch 0 on stage 0, which ends at 1</title>
 <li>1f1b: takes as long, holds 2 activations instead of 4</li>
-% and its slider: the number that is asked for is shown, others stand by where the schedules take them
+% and its slider: the number that is asked for is shown, others, with their table, stand by where the schedules take them
 $ for m in 4 5 99; do dtsim schedule gpipe 1f1b -p 2 -m $m --html class.html >/dev/null; grep -oE 'lesson"( hidden)?|data-many="[0-9]*"' class.html | paste -sd' '; done
 lesson" hidden data-many="2" lesson" data-many="4" lesson" hidden data-many="6" lesson" hidden data-many="8" lesson" hidden data-many="12" lesson" hidden data-many="16"
 lesson" hidden data-many="2" lesson" hidden data-many="4" lesson" data-many="5" lesson" hidden data-many="6" lesson" hidden data-many="8" lesson" hidden data-many="12" lesson" hidden data-many="16"

@@ -406,7 +406,9 @@ static void a_page_holds_several_numbers_of_microbatches(void **state) {
         snprintf(name, sizeof name, " id=\"k%d-1-3\" ", k);
         assert_int_equal(occurrences(text, name), 1);
     }
-    assert_non_null(strstr(text, "<h2>In numbers, with 4 microbatches</h2>"));
+    assert_non_null(strstr(text, "<div class=\"numbers\" hidden>\n<h2>In numbers, with 2 microbatches</h2>"));
+    assert_non_null(strstr(text, "<div class=\"numbers\">\n<h2>In numbers, with 4 microbatches</h2>"));
+    assert_int_equal(occurrences(text, "<li>1f1b: takes as long, holds "), 2);
     assert_int_equal(occurrences(text, "sticky"), 1); /* both sliders in one: two would cover each other */
     const char *controls = strstr(text, "<div class=\"controls\">"), *many = strstr(text, "id=\"many\"");
     assert_non_null(controls);
