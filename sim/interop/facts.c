@@ -240,6 +240,35 @@ static dts_status check_batch(const dts_settings *ours, const dts_settings *base
                           global, micro, steps, known, product);
 }
 
+/* Steps of accumulation that are written have to be some. */
+static dts_status check_accumulation(const dts_settings *ours, dts_diag *diag) {
+    const dts_setting *steps = dts_settings_find(ours, "plan.microbatches");
+    if (steps == NULL || steps->place.file == NULL || dts_settings_count(ours, "plan.microbatches") > 0) {
+        return DTS_OK;
+    }
+    return dts_diag_error(diag, &steps->place, NULL, "1: none are accumulated",
+                          "steps of gradient accumulation are a whole number from 1 on, not '%s'", steps->value);
+}
+
+/* What --set says of the machine and the plan wins, before anything follows from it. */
+static void prefer_given(dts_settings *ours, const dts_settings *base) {
+    static const char *const keys[][2] = {{"cluster.nodes", "plan.nodes"},
+                                          {"cluster.gpus_per_node", "plan.gpus_per_node"},
+                                          {"cluster.gpus_per_node", "plan.gpus"},
+                                          {"parallelism.tensor", "parallelism.tensor"},
+                                          {"parallelism.context", "parallelism.context"},
+                                          {"parallelism.pipeline", "parallelism.pipeline"}};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        dts_setting *said = dts_settings_find(ours, keys[i][1]);
+        for (size_t k = 0; k < base->count && said != NULL; k++) {
+            const dts_setting *s = &base->items[k];
+            if (s->place.origin == DTS_ORIGIN_SET && strcmp(s->path, keys[i][0]) == 0) {
+                said->value = strcmp(keys[i][1], "plan.gpus") == 0 ? "" : s->value; /* nodes of that many each */
+            }
+        }
+    }
+}
+
 /* [1] from tokens, from what one rank takes, and from microbatches. */
 static void complete_batch(dts_settings *ours, const dts_settings *base) {
     int64_t sequence = number(ours, base, "training.sequence_length");
@@ -402,6 +431,7 @@ static void complete_tokens(dts_settings *ours, const dts_settings *base) {
 }
 
 dts_status dts_facts_complete(dts_settings *ours, const dts_settings *base, dts_diag *diag) {
+    prefer_given(ours, base);
     int64_t nodes = dts_settings_count(ours, "plan.nodes"), per_node = dts_settings_count(ours, "plan.gpus_per_node");
     int64_t gpus = dts_settings_count(ours, "plan.gpus");
     if (nodes > 0) {
@@ -424,6 +454,7 @@ dts_status dts_facts_complete(dts_settings *ours, const dts_settings *base, dts_
         dts_settings_set(ours, "parallelism.sequence",
                          "false"); /* as Megatron-LM's arguments.py does, with a warning */
     }
+    status = status == DTS_OK ? check_accumulation(ours, diag) : status;
     status = status == DTS_OK ? check_batch(ours, base, diag) : status;
     complete_batch(ours, base);
     complete_tokens(ours, base);

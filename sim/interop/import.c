@@ -28,8 +28,10 @@ static void set_aside(importer *i, dts_settings *theirs, dts_settings *open_ones
     size_t kept = 0;
     for (size_t k = 0; k < theirs->count; k++) {
         dts_setting *s = &theirs->items[k];
-        bool known = dts_launcher_rules(i->launcher, DTS_TO_OURS, s->path) != NULL;
-        bool open = strcmp(s->value, "auto") == 0 || strchr(s->value, '$') != NULL || strcmp(s->value, "null") == 0;
+        bool known = dts_launcher_rules(i->launcher, DTS_TO_OURS, s->path) != NULL &&
+                     !dts_launcher_names_plan(i->launcher, s->path, s->value);
+        bool open = dts_launcher_counts_not(i->launcher, s->path, s->value) || strcmp(s->value, "auto") == 0 ||
+                    strchr(s->value, '$') != NULL || strcmp(s->value, "null") == 0;
         if (known && open) {
             dts_notes_add(i->notes, i->beside ? DTS_NOTE_ELSEWHERE : DTS_NOTE_LOST,
                           i->beside ? "the arguments say it" : "the file leaves it to the script: give it with --set",
@@ -139,10 +141,13 @@ static void name_model(const importer *i, const dts_settings *base, dts_settings
     for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
         const dts_setting *named = dts_settings_find(theirs, keys[k]);
         if (named != NULL && !named->used) {
+            const char *written = dts_launcher_written(theirs, named);
             dts_diag_warning(i->diag, &named->place, NULL,
                              "name it: --set model=llama-3-8b, or --set model=FOLDER/config.json for a Hugging Face "
                              "model; `dtsim list models`",
-                             "no profile stands for the model '%s': it is not read", named->value);
+                             strchr(written, '$') != NULL ? "the model is left to the script: '%s'"
+                                                          : "no profile stands for the model '%s': it is not read",
+                             written);
         }
     }
 }
@@ -193,41 +198,49 @@ static const char *misspelt(const importer *i, const dts_setting *s) {
     return NULL;
 }
 
+static void drop_preset(const char *key, dts_settings *ours) {
+    dts_setting *s = dts_settings_find(ours, key);
+    if (s != NULL && s->preset && ours->count > 0) {
+        *s = ours->items[--ours->count];
+    }
+}
+
 /* A default does not hold where the file says something about its key that no rule understood. */
 static void drop_default(const importer *i, const char *path, dts_settings *ours) {
     for (size_t t = 0; t < DTS_RULE_TABLES && i->launcher->rules[t] != NULL; t++) {
         const char *keys[16];
         size_t count = dts_rules_results(i->launcher->rules[t], DTS_TO_OURS, path, i->notes->arena, keys, 16);
         for (size_t k = 0; k < count; k++) {
-            dts_setting *s = dts_settings_find(ours, keys[k]);
-            if (s != NULL && s->preset && ours->count > 0) {
-                *s = ours->items[--ours->count];
-            }
+            drop_preset(keys[k], ours);
         }
     }
 }
 
-/* What the file leaves to the script is missed where a scenario has to have it, but a precision has a default, which is
- * hardly that of the script (bf16: {enabled: auto} of Hugging Face's Trainer). */
-static void warn_of_precision(const importer *i, const dts_settings *open_ones, const dts_settings *base,
-                              const dts_settings *ours) {
-    static const char key[] = "training.precision";
+/* What the file leaves to the script is missed where a scenario has to have it, but some keys have a default, which is
+ * hardly that of the script (bf16: {enabled: auto} of Hugging Face's Trainer, --fsdp $FSDP, --nnodes $NNODES). */
+static void warn_of_default(const importer *i, const char *key, const char *cause, const char *help,
+                            const dts_settings *open_ones, const dts_settings *base, const dts_settings *ours) {
     const dts_setting *said = dts_settings_find(base, key);
-    bool told = dts_settings_find(ours, key) != NULL || (said != NULL && !said->preset && said->place.file != NULL);
+    bool told = dts_settings_find(ours, cause) != NULL || (said != NULL && !said->preset && said->place.file != NULL);
     for (size_t k = 0; k < open_ones->count && !told; k++) {
         const dts_setting *s = &open_ones->items[k];
-        for (size_t t = 0; t < DTS_RULE_TABLES && i->launcher->rules[t] != NULL && !told; t++) {
-            const char *keys[16];
-            const size_t count =
-                dts_rules_results(i->launcher->rules[t], DTS_TO_OURS, s->path, i->notes->arena, keys, 16);
-            for (size_t n = 0; n < count && !told; n++) {
-                told = strcmp(keys[n], key) == 0;
-            }
-        }
+        told = dts_launcher_makes(i->launcher, s->path, cause);
         if (told) {
-            dts_diag_warning(i->diag, &s->place, NULL, "say which it is: --set training.precision=bf16",
-                             "%s is left to the script, and training.precision to its default", s->path);
+            dts_diag_warning(i->diag, &s->place, NULL, help, "%s is left to the script, and %s to its default", s->path,
+                             key);
         }
+    }
+}
+
+static void warn_of_defaults(const importer *i, const dts_settings *open_ones, const dts_settings *base,
+                             const dts_settings *ours) {
+    static const char *const keys[][3] = {
+        {"training.precision", "training.precision", "say which it is: --set training.precision=bf16"},
+        {"parallelism.data_parallel", "parallelism.data_parallel",
+         "say the plan: --set parallelism.data_parallel=fsdp"},
+        {"cluster.nodes", "plan.nodes", "say how many there are: --set cluster.nodes=4"}};
+    for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+        warn_of_default(i, keys[k][0], keys[k][1], keys[k][2], open_ones, base, ours);
     }
 }
 
@@ -283,7 +296,13 @@ static void note_rest(importer *i, const dts_settings *theirs, dts_settings *our
         } else {
             const char *names[NAMES_MOST];
             const char *nearest = dts_nearest_name(s->path, names, known_names(i, true, names));
-            if (i->launcher->foreign_keys && !is_slip(s->path, nearest)) {
+            if (dts_launcher_warns_of(i->launcher, s->path, s->value)) {
+                dts_diag_warning(
+                    i->diag, &s->place, NULL,
+                    "say it with --set parallelism.tensor=…, parallelism.context=… or parallelism.shard_group=…",
+                    "'%s %s' is not read, and changes the plan", s->path, s->value);
+                dts_notes_add(i->notes, DTS_NOTE_LOST, "it changes the plan", &s->place, "%s = %s", s->path, s->value);
+            } else if (i->launcher->foreign_keys && !is_slip(s->path, nearest)) {
                 dts_notes_add(i->notes, DTS_NOTE_ELSEWHERE, NULL, &s->place, "%s = %s", s->path, s->value);
             } else {
                 warn_unknown(i, s, nearest);
@@ -361,42 +380,6 @@ static void collect(const importer *i, const dts_settings *ours, const dts_setti
     }
 }
 
-/* Does the file say anything but how many processes there are, and what other trainers have flags of that name for? */
-static bool says_something(const dts_settings *theirs) {
-    static const char *const launch[] = {"nnodes",      "nproc-per-node", "node-rank", "master-addr",
-                                         "master-port", "bf16",           "fp16",      "optimizer"};
-    bool says = false;
-    for (size_t k = 0; k < theirs->count && !says; k++) {
-        says = theirs->items[k].used;
-        for (size_t i = 0; i < sizeof launch / sizeof launch[0]; i++) {
-            says = says && strcmp(theirs->items[k].path, launch[i]) != 0;
-        }
-    }
-    return says;
-}
-
-/* A launch line may name the file that holds the plan. */
-static dts_status refuse_launch_line(const dts_settings *theirs, const char *name, dts_diag *diag) {
-    static const char *const keys[] = {"deepspeed", "deepspeed-config", "config-file", "job.config_file"};
-    dts_text help = {0};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && help.length == 0; i++) {
-        const char *value = dts_settings_get(theirs, keys[i]);
-        if (value != NULL && strchr(value, '.') != NULL) {
-            dts_text_printf(&help, "import the file that it names: %s", value);
-        }
-    }
-    if (help.length == 0) {
-        dts_text_add(&help, dts_settings_find(theirs, "per-device-train-batch-size") != NULL
-                                ? "arguments of Hugging Face's Trainer are read with --from trainer"
-                                : "give the script that holds the arguments of the training");
-    }
-    dts_status status =
-        dts_diag_fail(diag, DTS_INVALID, dts_text_string(&help),
-                      "%s: a launch line without arguments of Megatron-LM: the plan is the script's", name);
-    dts_text_free(&help);
-    return status;
-}
-
 /* One file: what it says, and what of that has words here. */
 typedef struct source {
     importer importer;
@@ -409,17 +392,15 @@ enum { SOURCES_MOST = 6 };
 typedef struct sources {
     source items[SOURCES_MOST];
     size_t count;
+    size_t missing; /* of these + 1: it names a file that is not there; 0: none */
 } sources;
 
-static dts_status read_source(source *from, const char *text, size_t length, const char *name) {
+/* Of settings in from->theirs. */
+static dts_status check_source(source *from) {
     const importer *i = &from->importer;
-    from->theirs.arena = from->open_ones.arena = from->ours.arena = i->notes->arena;
-    dts_status status = i->launcher->read(text, length, name, &from->theirs, i->diag);
-    if (status != DTS_OK) {
-        return status;
-    }
+    from->open_ones.arena = from->ours.arena = i->notes->arena;
     set_aside(&from->importer, &from->theirs, &from->open_ones);
-    status = check_words(&from->importer, &from->theirs);
+    dts_status status = check_words(&from->importer, &from->theirs);
     status = check_clashes(i, &from->theirs) == DTS_OK ? status : DTS_INVALID;
     return check_needs(i, &from->theirs) == DTS_OK ? status : DTS_INVALID;
 }
@@ -435,34 +416,76 @@ static void translate(source *from, const dts_settings *base) {
     }
 }
 
+static dts_status read_source(source *from, const char *text, size_t length, const char *name) {
+    const importer *i = &from->importer;
+    from->theirs.arena = i->notes->arena;
+    dts_status status = i->launcher->read(text, length, name, &from->theirs, i->diag);
+    return status == DTS_OK ? check_source(from) : status;
+}
+
 static bool says(const dts_settings *settings, const char *path, const char *value) {
     const char *said = dts_settings_get(settings, path);
     return said != NULL && strcmp(said, value) == 0;
 }
 
-/* The files that hold the plan, where some are named. They count as far as what names them says nothing. */
+/* Keys below path go over to the other file's, without it. */
+static void move_inside(dts_settings *theirs, const char *path, dts_settings *inside) {
+    const size_t length = strlen(path);
+    size_t kept = 0;
+    for (size_t k = 0; k < theirs->count; k++) {
+        const dts_setting s = theirs->items[k];
+        if (strncmp(s.path, path, length) == 0 && s.path[length] == '.') {
+            dts_setting *moved = dts_settings_add(inside, s.path + length + 1, s.value, &s.place);
+            if (moved != NULL) {
+                moved->key_place = s.key_place;
+            }
+        } else {
+            theirs->items[kept++] = s;
+        }
+    }
+    theirs->count = kept;
+}
+
+static source *add_named(sources *all, const source *by, const dts_launcher *launcher) {
+    source *named = &all->items[all->count];
+    named->importer = by->importer;
+    named->importer.launcher = launcher;
+    named->importer.beside = true;
+    named->theirs.arena = by->importer.notes->arena;
+    return named;
+}
+
+/* The files that hold the plan, where some are named or written out. They count as far as what names them says nothing.
+ */
 static dts_status read_named(sources *all, size_t at, const char *name) {
-    const source *by = &all->items[at];
-    const dts_plan_file *file = by->importer.launcher->plan_files;
+    source *by = &all->items[at];
+    const dts_launcher *launcher = by->importer.launcher;
+    const dts_plan_file *file = launcher->plan_files;
     dts_status status = DTS_OK;
-    for (; file != NULL && file->path != NULL && status == DTS_OK; file++) {
-        const dts_setting *s = dts_settings_find(&by->theirs, file->path);
+    for (; file != NULL && file->path != NULL && status == DTS_OK && all->count < SOURCES_MOST; file++) {
         const bool counts = file->when == NULL || says(&by->theirs, file->when, file->value);
-        if (s == NULL || !counts || strchr(s->value, '.') == NULL || all->count == SOURCES_MOST) {
+        source *named = add_named(all, by, file->launcher);
+        if (counts && launcher->plan_words != NULL) {
+            move_inside(&by->theirs, file->path, &named->theirs);
+        }
+        const dts_setting *s = dts_settings_find(&by->theirs, file->path);
+        if (named->theirs.count > 0) {
+            all->count++;
+            status = check_source(named);
+            continue;
+        }
+        if (s == NULL || !counts || !dts_launcher_names_plan(launcher, s->path, s->value)) {
             continue;
         }
         dts_text text = {0};
         const char *path = dts_read_beside(name, s->value, by->importer.notes->arena, &text);
         if (path == NULL) {
+            all->missing = at + 1;
             dts_diag_warning(by->importer.diag, &s->place, NULL,
                              "lay it beside this file, or say the plan: --set parallelism.data_parallel=zero3",
                              "cannot read '%s', which holds the plan", s->value);
         } else {
             const size_t next = all->count++;
-            source *named = &all->items[next];
-            named->importer = by->importer;
-            named->importer.launcher = file->launcher;
-            named->importer.beside = true;
             status = read_source(named, dts_text_string(&text), text.length, path);
             status = status == DTS_OK ? read_named(all, next, path) : status;
         }
@@ -538,15 +561,21 @@ dts_status dts_import(const dts_launcher *launcher, const char *text, size_t len
     for (size_t k = 0; k < all.count; k++) {
         translate(&all.items[k], base);
     }
-    if (launcher == &dts_launcher_megatron && !says_something(&main->theirs)) {
-        return refuse_launch_line(&main->theirs, name, diag);
+    if (all.missing > 0) {
+        drop_preset("parallelism.data_parallel", &all.items[all.missing - 1].ours);
+    }
+    if (launcher == &dts_launcher_megatron) {
+        status = dts_launcher_check_line(&main->theirs, name, diag);
+        if (status != DTS_OK) {
+            return status;
+        }
     }
     bool failed = false;
     for (size_t k = 1; k <= all.count; k++) { /* the first comes last */
         join(&all.items[k % all.count], k < all.count, &ours);
         failed = failed || all.items[k % all.count].theirs.failed;
     }
-    warn_of_precision(i, &main->open_ones, base, &ours);
+    warn_of_defaults(i, &main->open_ones, base, &ours);
     for (size_t k = 0; k < all.count; k++) {
         note_rest(&all.items[k].importer, &all.items[k].theirs, &ours);
     }

@@ -17,6 +17,18 @@ void dts_notes_add(dts_notes *notes, dts_note_kind kind, const char *text, const
 
 /* The first rule table of the launcher that reads path in this direction, or NULL. */
 const dts_mapping *dts_launcher_rules(const dts_launcher *launcher, dts_direction direction, const char *path);
+/* Does a rule of the launcher make `ours` of their path, first of all? */
+bool dts_launcher_makes(const dts_launcher *launcher, const char *path, const char *ours);
+/* Does it name a file that holds the plan, or a variable that does? */
+bool dts_launcher_names_plan(const dts_launcher *launcher, const char *path, const char *value);
+/* Is it to say how many nodes or GPUs there are, but no number: 1:4 of an elastic launch, gpu? */
+bool dts_launcher_counts_not(const dts_launcher *launcher, const char *path, const char *value);
+/* Would it change the plan, though no rule reads it? */
+bool dts_launcher_warns_of(const dts_launcher *launcher, const char *path, const char *value);
+/* The value of the key from which this one was taken, at the same place. */
+const char *dts_launcher_written(const dts_settings *theirs, const dts_setting *taken);
+/* Refuses what was read of a launch line without arguments of Megatron-LM. */
+dts_status dts_launcher_check_line(const dts_settings *theirs, const char *name, dts_diag *diag);
 /* The remark on path in a table, or NULL. */
 const dts_remark *dts_remark_find(const dts_remark *table, const char *path);
 

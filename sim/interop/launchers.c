@@ -132,3 +132,93 @@ bool dts_launcher_owns(const char *name, const char *text, size_t length) {
     dts_document_free(document);
     return owns;
 }
+
+/* ---- what keys are about ---- */
+
+bool dts_launcher_makes(const dts_launcher *launcher, const char *path, const char *ours) {
+    const size_t length = strlen(ours);
+    bool makes = false;
+    for (size_t t = 0; t < DTS_RULE_TABLES && launcher->rules[t] != NULL && !makes; t++) {
+        for (const dts_mapping *rule = launcher->rules[t]; rule->ours != NULL && !makes; rule++) {
+            const dts_mapping alone[] = {*rule, {0}};
+            makes = strncmp(rule->ours, ours, length) == 0 && rule->ours[length] == '=' &&
+                    dts_rules_know(alone, DTS_TO_OURS, path);
+        }
+    }
+    return makes;
+}
+
+bool dts_launcher_names_plan(const dts_launcher *launcher, const char *path, const char *value) {
+    const dts_plan_file *file = launcher->plan_files;
+    while (file != NULL && file->path != NULL && strcmp(file->path, path) != 0) {
+        file++;
+    }
+    return file != NULL && file->path != NULL && strpbrk(value, ".$") != NULL;
+}
+
+bool dts_launcher_counts_not(const dts_launcher *launcher, const char *path, const char *value) {
+    enum { DIGITS_MOST = 9 };
+    const size_t digits = strspn(value, "0123456789");
+    return (digits > DIGITS_MOST || value[digits] != '\0') &&
+           (dts_launcher_makes(launcher, path, "plan.nodes") || dts_launcher_makes(launcher, path, "plan.gpus") ||
+            dts_launcher_makes(launcher, path, "plan.gpus_per_node"));
+}
+
+bool dts_launcher_warns_of(const dts_launcher *launcher, const char *path, const char *value) {
+    bool changes = false;
+    for (const char *const *word = launcher->plan_words; word != NULL && *word != NULL; word++) {
+        changes = changes || strstr(path, *word) != NULL;
+    }
+    return changes && strcmp(value, "1") != 0 && strcmp(value, "-1") != 0;
+}
+
+const char *dts_launcher_written(const dts_settings *theirs, const dts_setting *taken) {
+    for (size_t k = 0; k < theirs->count; k++) {
+        const dts_setting *s = &theirs->items[k];
+        if (s != taken && s->place.line == taken->place.line && s->place.column == taken->place.column) {
+            return s->value;
+        }
+    }
+    return taken->value;
+}
+
+/* ---- launch lines ---- */
+
+/* Does the file say anything but how many processes there are, and what other trainers have flags of that name for? */
+static bool says_something(const dts_settings *theirs) {
+    static const char *const launch[] = {"nnodes",      "nproc-per-node", "node-rank", "master-addr",
+                                         "master-port", "bf16",           "fp16",      "optimizer"};
+    bool says = false;
+    for (size_t k = 0; k < theirs->count && !says; k++) {
+        says = theirs->items[k].used;
+        for (size_t i = 0; i < sizeof launch / sizeof launch[0]; i++) {
+            says = says && strcmp(theirs->items[k].path, launch[i]) != 0;
+        }
+    }
+    return says;
+}
+
+/* A launch line may name the file that holds the plan. */
+dts_status dts_launcher_check_line(const dts_settings *theirs, const char *name, dts_diag *diag) {
+    if (says_something(theirs)) {
+        return DTS_OK;
+    }
+    static const char *const keys[] = {"deepspeed", "deepspeed-config", "config-file", "job.config_file"};
+    dts_text help = {0};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && help.length == 0; i++) {
+        const char *value = dts_settings_get(theirs, keys[i]);
+        if (value != NULL && strchr(value, '.') != NULL) {
+            dts_text_printf(&help, "import the file that it names: %s", value);
+        }
+    }
+    if (help.length == 0) {
+        dts_text_add(&help, dts_settings_find(theirs, "per-device-train-batch-size") != NULL
+                                ? "arguments of Hugging Face's Trainer are read with --from trainer"
+                                : "give the script that holds the arguments of the training");
+    }
+    dts_status status =
+        dts_diag_fail(diag, DTS_INVALID, dts_text_string(&help),
+                      "%s: a launch line without arguments of Megatron-LM: the plan is the script's", name);
+    dts_text_free(&help);
+    return status;
+}

@@ -519,6 +519,11 @@ static bool is_starter(shell *s, const words *w, size_t program) {
     return starter;
 }
 
+/* In a value that is known. */
+static bool is_written(const dts_settings *out, const char *path) {
+    const char *value = dts_settings_get(out, path);
+    return value != NULL && strchr(value, '$') == NULL;
+}
 static void add_slurm(shell *s, const char *path, const char *name, dts_settings *out) {
     const variable *v = find_variable(s, name, strlen(name));
     if (v != NULL && v->value.count > 0 && dts_settings_find(out, path) == NULL) {
@@ -558,9 +563,14 @@ static void take_flags(shell *s, dts_settings *out) {
     }
     if (program > 0) { /* srun python …: each task is a process; where tasks start others, one for each GPU */
         const bool starter = is_starter(s, w, program);
-        add_slurm(s, "nnodes", "SLURM_NNODES", out);
-        add_slurm(s, "nproc-per-node", starter ? "SLURM_GPUS_PER_NODE" : "SLURM_NTASKS_PER_NODE", out);
-        add_slurm(s, "nproc-per-node", starter ? "SLURM_NTASKS_PER_NODE" : "SLURM_GPUS_PER_NODE", out);
+        const bool nodes = is_written(out, "num-machines") || is_written(out, "num-nodes");
+        if (!nodes) { /* what is written comes first */
+            add_slurm(s, "nnodes", "SLURM_NNODES", out);
+        }
+        if (!is_written(out, "num-gpus") && !(nodes && is_written(out, "num-processes"))) {
+            add_slurm(s, "nproc-per-node", starter ? "SLURM_GPUS_PER_NODE" : "SLURM_NTASKS_PER_NODE", out);
+            add_slurm(s, "nproc-per-node", starter ? "SLURM_NTASKS_PER_NODE" : "SLURM_GPUS_PER_NODE", out);
+        }
     }
 }
 

@@ -22,8 +22,6 @@ static const dts_mapping machine_rules[] = {
     R("plan.nodes=@", "nnodes=@"),
     R("plan.nodes=@", "num-machines=@"),
     R("plan.nodes=@", "num-nodes=@"),
-    R("plan.nodes=1", "nproc-per-node=*"),
-    R("plan.nodes=1", "num-gpus=*"),
     R("plan.gpus_per_node=@", "nproc-per-node=@"),
     R("plan.gpus_per_node=@", "num-gpus=@"),
     R("plan.gpus=@", "num-processes=@"),
@@ -144,7 +142,7 @@ static const dts_mapping plan_rules[] = {
     SHARDS("full_shard", "true"),
     SHARDS("shard_grad_op", "false"),
     SHARDS("hybrid_shard", "true"),
-    R("parallelism.data_parallel=fsdp", "fsdp.true=true"),
+    R("parallelism.data_parallel=fsdp", "fsdp=true"),
     R("parallelism.data_parallel=fsdp", "use-fsdp=true"),
     R("parallelism.data_parallel=fsdp", "fsdp-version=*"),
     R("parallelism.data_parallel=zero1", "use-deepspeed=true; zero-stage=1"),
@@ -152,6 +150,15 @@ static const dts_mapping plan_rules[] = {
     R("parallelism.data_parallel=zero3", "use-deepspeed=true; zero-stage=3"),
     R("parallelism.data_parallel=fsdp", "model.-component-=torchtune.@"),
     R("parallelism.data_parallel=ddp", ""),
+    R("parallelism.tensor=@", "tensor-parallel-dim=@"),  /* torchtune */
+    R("parallelism.tensor=@", "tensor-parallel-size=@"), /* Axolotl */
+    R("parallelism.tensor=@", "parallelism-config-tp-size=@"),
+    R("parallelism.context=@", "context-parallel-dim=@"),
+    R("parallelism.context=@", "context-parallel-size=@"),
+    R("parallelism.context=@", "parallelism-config-cp-size=@"),
+    R("plan.instances=@", "data-parallel-replicate-dim=@"),
+    R("plan.instances=@", "dp-replicate-size=@"),
+    R("plan.instances=@", "parallelism-config-dp-replicate-size=@"),
     R("plan.replicate=@", "fsdp.hybrid_shard=true; nnodes=@"),
     R("plan.shard=@", "fsdp.hybrid_shard=true; nproc-per-node=@"),
     R("offload.optimizer=cpu; offload.parameters=cpu", "fsdp.offload=true"),
@@ -205,9 +212,10 @@ static const dts_mapping models[] = {
     {0},
 };
 
-#define TIME "no effect on the time of an iteration"
-#define SOFT "the software profile says it (stack.…)"
-#define LONG "how many steps that is depends on the data: --tokens N tells time and money of a whole run"
+#define TIME  "no effect on the time of an iteration"
+#define SOFT  "the software profile says it (stack.…)"
+#define SHARD "follows from the number of GPUs and the other degrees"
+#define LONG  "how many steps that is depends on the data: --tokens N tells time and money of a whole run"
 static const dts_remark irrelevant[] = {
     {"num-train-epochs", LONG},
     {"num-epochs", LONG},
@@ -245,6 +253,11 @@ static const dts_remark irrelevant[] = {
     {"group-by-length", "samples are full"},
     {"auto-find-batch-size", "the batch that is written is simulated"},
     {"dataloader-", "input.…"},
+    {"data-parallel-shard-dim", SHARD},
+    {"dp-shard-size", SHARD},
+    {"parallelism-config-dp-shard-size", SHARD},
+    {"tensor-parallel-plan", SOFT},
+    {"vllm-", "generation is not simulated"},
     {"per-device-eval-batch-size", TIME},
     {NULL, NULL},
 };
@@ -253,6 +266,9 @@ static const dts_choice choices[] = {
     {"finetuning-type", "full, lora", NULL, "frozen layers and other adapters cannot be simulated"},
     {NULL, NULL, NULL, NULL},
 };
+
+/* What a script's own argument has in its name that changes the plan. */
+static const char *const plan_words[] = {"parallel", "dp-shard", "dp-replicate", NULL};
 
 /* Files that hold the plan: a later one counts where two do. */
 static const dts_plan_file plan_files[] = {
@@ -274,6 +290,15 @@ static bool drop_ending(char *name, const char *ending) {
     return has;
 }
 
+static bool is_known(const char *name) {
+    for (const dts_mapping *m = models; m->ours != NULL; m++) {
+        if (strcmp(m->theirs + strlen("model-key="), name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* "meta-llama/Meta-Llama-3.1-8B-Instruct" → "llama-3.1-8b", "torchtune.models.llama3.lora_llama3_8b" → "llama3-8b". */
 static const char *simple_name(dts_arena *arena, const char *text, bool component) {
     static const char *const beginnings[] = {"meta-", "qlora-", "lora-"};
@@ -289,10 +314,10 @@ static const char *simple_name(dts_arena *arena, const char *text, bool componen
         const size_t length = strlen(beginnings[i]);
         name += strncmp(name, beginnings[i], length) == 0 ? length : 0;
     }
-    for (bool more = name != NULL; more;) {
+    for (bool more = name != NULL; more && !is_known(name);) { /* bert-base-uncased: the base is the name's own */
         more = false;
-        for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-            more = drop_ending(name, endings[i]) || more;
+        for (size_t i = 0; i < sizeof endings / sizeof endings[0] && !more; i++) {
+            more = drop_ending(name, endings[i]);
         }
     }
     return name;
@@ -340,11 +365,12 @@ static void add_model(dts_settings *out) {
 
 /* ---- lists ---- */
 
-/* "full_shard auto_wrap", or [q_proj, v_proj]: a key for each. */
+/* "full_shard auto_wrap", or [q_proj, v_proj]: a key for each. What is left to the shell stays whole. */
 static void split_list(dts_settings *out, const char *path, const char *keys) {
     static const char between[] = "[]\"', ";
     const dts_setting *list = dts_settings_find(out, path);
-    if (list == NULL || strcmp(list->value, "false") == 0 || list->value[0] == '\0') {
+    if (list == NULL || strcmp(list->value, "false") == 0 || strcmp(list->value, "true") == 0 ||
+        list->value[0] == '\0' || strchr(list->value, '$') != NULL) {
         return;
     }
     const dts_place place = list->place;
@@ -447,12 +473,30 @@ static dts_status read_fsdp(const char *name, dts_settings *out, dts_diag *diag)
     return status == DTS_OK && out->failed ? dts_diag_nomem(diag) : status;
 }
 
+/* A launch line that says nothing of nodes is one of a single node. */
+static void add_node(dts_settings *out) {
+    static const char *const nodes[] = {"nnodes", "num-machines", "num-nodes"};
+    const dts_setting *each = dts_settings_find(out, "nproc-per-node");
+    each = each != NULL ? each : dts_settings_find(out, "num-gpus");
+    for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++) {
+        each = dts_settings_find(out, nodes[i]) == NULL ? each : NULL;
+    }
+    if (each != NULL) {
+        const dts_place place = each->place;
+        dts_settings_add(out, nodes[0], "1", &place);
+    }
+}
+
 /* Keys with -, true and false as we write them, and one name for what has two. */
 static void settle(dts_settings *out) {
+    static const char inside[] = "deepspeed."; /* a map instead of a file: DeepSpeed's own keys */
+    const dts_setting *within = NULL;
     for (size_t i = 0; i < out->count; i++) {
         dts_setting *s = &out->items[i];
         char *path = dts_arena_strndup(out->arena, s->path, strlen(s->path));
-        for (char *at = path; at != NULL && *at != '\0'; at++) {
+        const bool map = strncmp(s->path, inside, sizeof inside - 1) == 0;
+        within = within == NULL && map ? s : within;
+        for (char *at = map ? NULL : path; at != NULL && *at != '\0'; at++) {
             *at = *at == '_' ? '-' : *at;
         }
         static const char optimizer[] = "optimizer";
@@ -472,6 +516,10 @@ static void settle(dts_settings *out) {
             s->value = "none"; /* Axolotl: all weights are trained */
         }
     }
+    if (within != NULL) {
+        const dts_place place = within->place;
+        dts_settings_add(out, "deepspeed", "true", &place);
+    }
     split_list(out, "fsdp", "fsdp");
     split_list(out, "lora-target-modules", "lora-targets");
     split_list(out, "lora-target", "lora-targets");
@@ -480,6 +528,7 @@ static void settle(dts_settings *out) {
     add_builder(out);
     add_adapter(out);
     add_model(out);
+    add_node(out);
 }
 
 static dts_status read(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag) {
@@ -504,6 +553,7 @@ const dts_launcher dts_launcher_trainer = {
     .choices = choices,
     .models = models,
     .plan_files = plan_files,
+    .plan_words = plan_words,
     .foreign_keys = true,
     .comment = "# ",
     .read = read,

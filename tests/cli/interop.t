@@ -1277,6 +1277,7 @@ $ printf 'deepspeed --num_gpus 8 train.py --deepspeed conf/ds.json --model_name_
 #   max-seq-length = 2048 (line 1)
 #   bf16 = true (line 1)
 #   model-key = llama-2-7b (line 1)
+#   nnodes = 1 (line 1)
 #   gradient_accumulation_steps = 2 (conf/ds.json, line 1)
 #   zero_optimization.stage = 3 (conf/ds.json, line 2)
 # defaults of the launcher:
@@ -1532,3 +1533,81 @@ $ printf 'model:\n  _component_: torchtune.models.llama3_1.qlora_llama3_1_8b\nto
       base: native
 0
 [1]
+% What a script leaves to the shell is no value, and --set comes before what follows from it.
+$ printf 'torchrun --nnodes $NNODES --nproc_per_node 8 train.py --model_name_or_path gpt2 --max_length 128 --per_device_train_batch_size 1\n' > nodes.sh; dtsim import nodes.sh --set cluster=dgx-h100 2>&1 | grep -E 'warning|help|nodes:|global'; dtsim import nodes.sh --set cluster=dgx-h100 --set cluster.nodes=4 2>&1 | grep -E 'warning|nodes:|global'; sed 's/$NNODES/2/' nodes.sh > two.sh; dtsim import two.sh --set cluster=dgx-h100 --set cluster.nodes=4 | grep -E 'nodes:|global'
+  global_batch: 8
+nodes.sh:1:10: warning: nnodes is left to the script, and cluster.nodes to its default
+  help: say how many there are: --set cluster.nodes=4
+  nodes: 4
+  global_batch: 32
+  nodes: 4
+  global_batch: 32
+$ sed 's/$NNODES/1:4/; s/node 8/node gpu/' nodes.sh > elastic.sh; dtsim import elastic.sh --set cluster=dgx-h100 2>&1 | grep -E 'warning|nodes:|= (1:4|gpu)|global'; printf '#SBATCH --nodes=99999999999\nsrun torchrun --nnodes $SLURM_NNODES --nproc_per_node 8 train.py --model_name_or_path $MODEL --max_length 128 --per_device_train_batch_size 1\n' > many.sh; dtsim import many.sh --set cluster=dgx-h100 --set cluster.nodes=2 --set model=gpt2 2>&1 | grep -E 'warning|nodes:|nnodes'; dtsim import many.sh 2>&1 | grep MODEL
+#   nnodes = 1:4 (line 1): the file leaves it to the script: give it with --set
+#   nproc-per-node = gpu (line 1): the file leaves it to the script: give it with --set
+  global_batch: 8
+elastic.sh:1:10: warning: nnodes is left to the script, and cluster.nodes to its default
+#   nnodes = $SLURM_NNODES (line 2): the file leaves it to the script: give it with --set
+  nodes: 2
+many.sh:2:66: warning: the model is left to the script: '$MODEL'
+      2 | srun torchrun --nnodes $SLURM_NNODES --nproc_per_node 8 train.py --model_name_or_path $MODEL --max_length 128 --per_device_train_batch_size 1
+      2 | srun torchrun --nnodes $SLURM_NNODES --nproc_per_node 8 train.py --model_name_or_path $MODEL --max_length 128 --per_device_train_batch_size 1
+      2 | srun torchrun --nnodes $SLURM_NNODES --nproc_per_node 8 train.py --model_name_or_path $MODEL --max_length 128 --per_device_train_batch_size 1
+$ sed 's/$/ --bf16 --fsdp $FSDP/' two.sh > fsdp.sh; dtsim import fsdp.sh --set cluster=dgx-h100 2>&1 | grep -E 'warning|help|parallel:'; dtsim import fsdp.sh --set cluster=dgx-h100 --set parallelism.data_parallel=fsdp 2>&1 | grep -E 'warning|parallel:'; sed 's/$/ --bf16 --deepspeed "$DS"/' two.sh > ds.sh; dtsim import ds.sh --set cluster=dgx-h100 2>&1 | grep -E 'warning|help|parallel:|precision|master'
+fsdp.sh:1:131: warning: fsdp is left to the script, and parallelism.data_parallel to its default
+  help: say the plan: --set parallelism.data_parallel=fsdp
+  data_parallel: fsdp
+  master_weights: true
+  precision: bf16
+ds.sh:1:131: warning: cannot read '$DS', which holds the plan
+  help: lay it beside this file, or say the plan: --set parallelism.data_parallel=zero3
+$ printf 'model_name_or_path: gpt2\nper_device_train_batch_size: 1\nmax_length: 128\nbf16: true\ndeepspeed:\n  zero_optimization:\n    stage: 3\n    offload_optimizer: {device: cpu}\n  zero_force_ds_cpu_optimiser: false\n  gradient_acumulation_steps: 2\n' > inside.yaml; dtsim import inside.yaml --set cluster=dgx-h100 2>&1 | grep -E 'zero_|warning|help|parallel:|optimizer:|master|precision:'
+#   zero_optimization.stage = 3 (line 7)
+#   zero_optimization.offload_optimizer.device = cpu (line 8)
+#   zero_force_ds_cpu_optimiser = false (line 9): switched off
+  data_parallel: zero3
+  master_weights: true
+  optimizer: cpu
+  precision: bf16
+  optimizer: adamw
+inside.yaml:10:3: warning: unknown key 'gradient_acumulation_steps' is left out
+  help: did you mean 'gradient_accumulation_steps'?
+% Degrees of parallelism are read, or warned about; steps of accumulation are some.
+$ printf 'model:\n  _component_: torchtune.models.llama3.llama3_8b\ntokenizer:\n  max_seq_len: 8192\nbatch_size: 2\ndtype: bf16\ntensor_parallel_dim: 2\ntensor_parallel_plan:\n  _component_: torchtune.models.llama3.base_llama_tp_plan\ndata_parallel_shard_dim: -1\ndata_parallel_replicate_dim: 2\n' > tp.yaml; dtsim import tp.yaml --set cluster=dgx-h100 --set cluster.nodes=2 2>&1 | grep -E 'warning|parallel:|  tensor:|shard|global'; printf 'base_model: NousResearch/Meta-Llama-3-8B\nsequence_len: 8192\nmicro_batch_size: 1\nbf16: true\nfsdp_version: 2\ncontext_parallel_size: 4\ndp_shard_size: 2\n' > cp.yml; dtsim import cp.yml --set cluster=dgx-h100 2>&1 | grep -E 'warning|parallel:|context:|dp-shard|global'
+#   data-parallel-shard-dim = -1 (line 10): follows from the number of GPUs and the other degrees
+  data_parallel: fsdp
+  tensor: 2
+  shard_group: 4
+  global_batch: 16
+#   dp-shard-size = 2 (line 7): follows from the number of GPUs and the other degrees
+  data_parallel: fsdp
+  context: 4
+  global_batch: 2
+$ sed 's/$/ --tensor_parallel_size 4 --sequence_parallel_size 2/' two.sh > degrees.sh; dtsim import degrees.sh --set cluster=dgx-h100 2>&1 | grep -E 'warning|help|tensor:|global|sequence-par'
+#   sequence-parallel-size = 2 (line 1): it changes the plan
+  tensor: 4
+  global_batch: 4
+degrees.sh:1:149: warning: 'sequence-parallel-size 2' is not read, and changes the plan
+  help: say it with --set parallelism.tensor=…, parallelism.context=… or parallelism.shard_group=…
+$ for steps in 0 -4 2.5; do sed "s/\$/ --gradient_accumulation_steps $steps/" two.sh > none.sh; dtsim import none.sh --set cluster=dgx-h100 | cat; done 2>&1 | grep -E 'error|help'
+none.sh:1:124: error: steps of gradient accumulation are a whole number from 1 on, not '0'
+  help: 1: none are accumulated
+none.sh:1:124: error: steps of gradient accumulation are a whole number from 1 on, not '-4'
+  help: 1: none are accumulated
+none.sh:1:124: error: steps of gradient accumulation are a whole number from 1 on, not '2.5'
+  help: 1: none are accumulated
+% Names of models in which an ending is their own, and as they are written in what is said of them.
+$ for model in bert-base-uncased google-bert/bert-large-uncased bert-large-cased meta-llama/Llama-2-7b-chat-hf Acme/Foo-base; do sed "s,gpt2,$model," two.sh > named.sh; dtsim import named.sh --set cluster=dgx-h100 2>&1 | grep -E '^model:|warning: no'; done
+model: bert-base
+model: bert-large
+model: bert-large
+model: llama-2-7b
+named.sh:1:49: warning: no profile stands for the model 'Acme/Foo-base': it is not read
+% What a command says comes before what Slurm was asked for.
+$ printf '#SBATCH --nodes=4\n#SBATCH --gres=gpu:8\nsrun accelerate launch --num_machines 2 --num_processes $((2*4)) train.py --model_name_or_path gpt2 --per_device_train_batch_size 2 --block_size 128\n' > asked.sh; dtsim import asked.sh --set cluster=dgx-h100 2>&1 | grep -E 'warning|nodes:|per_node:|global'; sed 's/machines 2/machines $N/; s/((2.4))/P/' asked.sh > unsaid.sh; dtsim import unsaid.sh --set cluster=dgx-h100 2>&1 | grep -E 'warning|nodes:|per_node:|global'
+  nodes: 2
+  gpus_per_node: 4
+  global_batch: 16
+  nodes: 4
+  gpus_per_node: 8
+  global_batch: 64
