@@ -159,6 +159,19 @@ static dts_status name_run(const dts_validation *v, const dts_measurement *row, 
                : DTS_NOMEM;
 }
 
+/* Measured over predicted memory: allocated, which stands first and tells most of what is needed, else reserved; 0:
+ * neither is measured. */
+static double memory_ratio(const dts_measurement *row, const outcome *out) {
+    for (int m = 0; m < DTS_METRIC_COUNT; m++) {
+        const bool needed =
+            dts_metrics[m].kind == DTS_METRIC_MEMORY && strcmp(dts_metrics[m].name, "peak_device_gib") != 0;
+        if (needed && row->measured[m] > 0) {
+            return row->measured[m] / out->predicted[m];
+        }
+    }
+    return 0;
+}
+
 static dts_status gather_row(dts_validation *v, const dts_measurement *row, const outcome *out) {
     if (out->status != DTS_OK) {
         const char *reason = out->reason != NULL ? dts_arena_strdup(v->arena, out->reason) : NULL;
@@ -174,13 +187,7 @@ static dts_status gather_row(dts_validation *v, const dts_measurement *row, cons
     if (name_run(v, row, out, &record.run) != DTS_OK) {
         return DTS_NOMEM;
     }
-    for (int m = DTS_METRIC_COUNT - 1; m >= 0;
-         m--) { /* allocated stands before reserved, and tells more of what is needed */
-        const bool needed = strcmp(dts_metrics[m].name, "peak_device_gib") != 0;
-        if (dts_metrics[m].kind == DTS_METRIC_MEMORY && needed && row->measured[m] > 0) {
-            record.run.memory = row->measured[m] / out->predicted[m];
-        }
-    }
+    record.run.memory = memory_ratio(row, out);
     for (int m = 0; m < DTS_METRIC_COUNT; m++) {
         if (row->measured[m] > 0) {
             record.metric = m;

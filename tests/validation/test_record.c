@@ -3,12 +3,18 @@
 #include "check.h"
 #include "report/evidence.h"
 
-static void left_out_sources_lie_in_their_ranges(void **state) {
-    (void)state;
-    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+static dts_evidence read_record(dts_arena *arena) {
     dts_diag *diag = dts_diag_new();
     dts_evidence e;
     assert_int_equal(dts_evidence_read("scenarios/published/record/runs.csv", arena, &e, diag), DTS_OK);
+    dts_diag_free(diag);
+    return e;
+}
+
+static void left_out_sources_lie_in_their_ranges(void **state) {
+    (void)state;
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    const dts_evidence e = read_record(arena);
     double inside = 0, width = 0, score = 0, total = 0;
     for (size_t i = 0; i < e.count; i++) {
         double low = 0, high = 0;
@@ -24,7 +30,6 @@ static void left_out_sources_lie_in_their_ranges(void **state) {
                   exp(width / total), score / total);
     assert_true(e.count > 900);
     assert_close(inside / total, 0.8, 0, 0.04);
-    dts_diag_free(diag);
     dts_arena_free(arena);
 }
 
@@ -33,9 +38,7 @@ static void left_out_sources_lie_in_their_ranges(void **state) {
 static void left_out_memory_is_in_the_tails_as_often_as_it_should_be(void **state) {
     (void)state;
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
-    dts_diag *diag = dts_diag_new();
-    dts_evidence e;
-    assert_int_equal(dts_evidence_read("scenarios/published/record/runs.csv", arena, &e, diag), DTS_OK);
+    const dts_evidence e = read_record(arena);
     double low = 0, high = 0, total = 0, count = 0;
     for (size_t i = 0; i < e.count; i++) {
         if (e.memory_share[i] > 0) {
@@ -52,7 +55,6 @@ static void left_out_memory_is_in_the_tails_as_often_as_it_should_be(void **stat
     assert_true(count > 200);
     assert_close(low / total, 0.1, 0, 0.05);
     assert_close(high / total, 0.1, 0, 0.05);
-    dts_diag_free(diag);
     dts_arena_free(arena);
 }
 

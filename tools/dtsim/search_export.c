@@ -49,14 +49,13 @@ static dts_export_shape shape_of(const dts_search_export *e, const dts_candidate
     const dts_scenario_values *base = e->base;
     const int64_t replicas = dts_candidate_data(candidate, base);
     const int64_t all = replicas * v[DTS_AXIS_CONTEXT], shards = v[DTS_AXIS_SHARD_GROUP];
-    return (dts_export_shape){
-        {v[DTS_AXIS_TENSOR] > 1, v[DTS_AXIS_PIPELINE], v[DTS_AXIS_CONTEXT], v[DTS_AXIS_EXPERT], replicas > 1, all > 1,
-         replicas * v[DTS_AXIS_MICRO_BATCH]<base->training.global_batch, v[DTS_AXIS_SEQUENCE], v[DTS_AXIS_ORDER],
-                                            v[DTS_AXIS_VIRTUAL_STAGES], v[DTS_AXIS_PARTITION], v[DTS_AXIS_PIPELINE]> 1
-             ? v[DTS_AXIS_SCHEDULE]
-             : -1,
-         v[DTS_AXIS_DATA_PARALLEL], shards > 0, shards > 0 && shards < all, v[DTS_AXIS_RECOMPUTE],
-         v[DTS_AXIS_OFFLOAD]}};
+    const bool accumulates = (replicas * v[DTS_AXIS_MICRO_BATCH]) < base->training.global_batch;
+    const bool stages = v[DTS_AXIS_PIPELINE] > 1;
+    return (dts_export_shape){{v[DTS_AXIS_TENSOR] > 1, v[DTS_AXIS_PIPELINE], v[DTS_AXIS_CONTEXT], v[DTS_AXIS_EXPERT],
+                               replicas > 1, all > 1, accumulates, v[DTS_AXIS_SEQUENCE], v[DTS_AXIS_ORDER],
+                               v[DTS_AXIS_VIRTUAL_STAGES], v[DTS_AXIS_PARTITION], stages ? v[DTS_AXIS_SCHEDULE] : -1,
+                               v[DTS_AXIS_DATA_PARALLEL], shards > 0, shards > 0 && shards < all, v[DTS_AXIS_RECOMPUTE],
+                               v[DTS_AXIS_OFFLOAD]}};
 }
 
 /* What stands in the way of a plan. */
