@@ -90,6 +90,9 @@ static const dts_mapping model_rules[] = {
     {"plan.expert_nodes=@; model.nodes_per_token=*", "moe-router-num-groups=@", OUT, NULL, false},
     {"plan.expert_groups=@", "moe-router-num-groups=@; moe-router-group-topk=*", IN, NULL, false},
     {"plan.groups_per_token=@", "moe-router-num-groups=*; moe-router-group-topk=@", IN, NULL, false},
+    /* megatron/core/transformer/moe/router.py, TopKRouter: a bias where linear layers have one */
+    {"model.router_bias=true; model.bias=true", "", OUT, NULL, false},
+    {"model.router_bias=false", "", OUT, NULL, false},
     {"model.capacity_factor=@", "moe-expert-capacity-factor=@; moe-pad-expert-input-to-capacity=true", 0, NULL, false},
     {"model.capacity_factor=@", "moe-expert-capacity-factor=@", IN, NULL, false},
     {"model.kv_lora_rank=@", "multi-latent-attention=true; kv-lora-rank=@", 0, NULL, false},
@@ -100,6 +103,10 @@ static const dts_mapping model_rules[] = {
     {0},
 };
 
+/* NVIDIA/Megatron-LM, issue 1986: its optimizer does not start; pull request 4623 would mend it */
+#define NO_FSDP_STEP "--optimizer-cpu-offload does not start beside Megatron-FSDP: set parallelism.data_parallel=zero1"
+#define NO_GRAPHS \
+    "--cpu-offloading-num-layers takes no CUDA graphs: set stack.cuda_graphs=none, or offload.activations=none"
 #define CPU_STEP   "optimizer-cpu-offload=true; optimizer-offload-fraction=1.0"
 #define COMBINED   "parallelism.schedule=interleaved-1f1b-moe-overlap"
 #define WHOLE      "--overlap-moe-expert-parallel-comm takes no full recomputation: set training.recompute=selective"
@@ -306,6 +313,8 @@ static const dts_mapping plan_rules[] = {
      "--optimizer-cpu-offload needs the distributed optimizer: set parallelism.data_parallel=zero1", true},
     {"offload.optimizer=cpu; parallelism.data_parallel=fsdp", "", OUT,
      "--optimizer-cpu-offload needs the distributed optimizer: set parallelism.data_parallel=zero1", true},
+    {"offload.optimizer=cpu; parallelism.data_parallel=zero2", "", OUT, NO_FSDP_STEP, true},
+    {"offload.optimizer=cpu; parallelism.data_parallel=zero3", "", OUT, NO_FSDP_STEP, true},
     {"offload.optimizer=cpu", CPU_STEP "; overlap-cpu-optimizer-d2h-h2d=true; use-precision-aware-optimizer=true", OUT,
      NULL, false},
     {"offload.optimizer=cpu", CPU_STEP "; overlap-cpu-optimizer-d2h-h2d=true", IN, NULL, false},
@@ -318,9 +327,16 @@ static const dts_mapping plan_rules[] = {
     {"offload.gradients=none", "", OUT, NULL, false},
     {"offload.gradients=*", "", OUT, "--optimizer-cpu-offload decides where gradients go", false},
     {"offload.activations=none", "", 0, NULL, false},
-    /* transformer_config.py, __post_init__: fewer than all layers; what the last one keeps is read at once */
-    {"offload.activations=cpu; parallelism.pipeline=1; plan.layers_but_one=@", "cpu-offloading-num-layers=@", OUT, NULL,
-     false},
+    /* transformer_config.py, __post_init__: nothing else that makes or holds activations again; fewer than all layers,
+     * as what the last one keeps is read at once. --fine-grained-activation-offloading takes what modules keep, not the
+     * inputs of recomputed layers */
+    {"offload.activations=cpu; stack.cuda_graphs=layers", "", OUT, NO_GRAPHS, true},
+    {"offload.activations=cpu; stack.cuda_graphs=iteration", "", OUT, NO_GRAPHS, true},
+    {"offload.activations=cpu; parallelism.pipeline=1; plan.layers_but_one=@; training.recompute=none",
+     "cpu-offloading-num-layers=@", OUT, NULL, false},
+    {"offload.activations=cpu; parallelism.pipeline=1; plan.layers_but_one=@", "", OUT,
+     "--cpu-offloading-num-layers takes no recomputation: set training.recompute=none, or offload.activations=none",
+     true},
     {"offload.activations=*", "", OUT, "activations go to host memory layer by layer with pipeline 1 only", true},
     {"plan.activation_layers=@", "cpu-offloading-num-layers=@", IN, NULL, false},
     {HYBRID_EP, "moe-token-dispatcher-type=flex; moe-flex-dispatcher-backend=hybridep", IN, NULL, false},

@@ -519,6 +519,18 @@ $ for set in parallelism.shard_group=8 training.precision=fp16 model.tied_embedd
   help: --use-torch-fsdp2 has no fp16: set training.precision=bf16, or parallelism.data_parallel=zero1 or zero3
   help: --use-torch-fsdp2 takes no tied embeddings: set parallelism.data_parallel=zero1, or zero3
   help: --optimizer-cpu-offload needs the distributed optimizer: set parallelism.data_parallel=zero1
+$ for zero in zero1 zero2 zero3; do DTSIM_DATA=$DATA dtsim export torch-fsdp.yaml --set offload.optimizer=cpu --set parallelism.data_parallel=$zero --to megatron-lm 2>&1 | grep -E 'help|--optimizer-cpu'; done
+    --optimizer-cpu-offload \
+  help: --optimizer-cpu-offload does not start beside Megatron-FSDP: set parallelism.data_parallel=zero1
+  help: --optimizer-cpu-offload does not start beside Megatron-FSDP: set parallelism.data_parallel=zero1
+$ for set in training.recompute=none training.recompute=full 'training.recompute={modules: [layernorm]}' stack.cuda_graphs=layers parallelism.pipeline=2; do DTSIM_DATA=$DATA dtsim export torch-fsdp.yaml --set offload.activations=cpu --set parallelism.data_parallel=zero1 --set "$set" --to megatron-lm 2>&1 | grep -E 'help|--cpu'; done
+    --cpu-offloading-num-layers 31 \
+  help: --cpu-offloading-num-layers takes no recomputation: set training.recompute=none, or offload.activations=none
+  help: --cpu-offloading-num-layers takes no recomputation: set training.recompute=none, or offload.activations=none
+  help: --cpu-offloading-num-layers takes no CUDA graphs: set stack.cuda_graphs=none, or offload.activations=none
+  help: activations go to host memory layer by layer with pipeline 1 only
+$ DTSIM_DATA=$DATA dtsim export torch-fsdp.yaml --set model=gpt-oss-120b --set parallelism.data_parallel=zero1 --set model.router_bias=true --to megatron-lm 2>&1 | grep -E 'router_bias'
+[1]
 $ DTSIM_DATA=$DATA dtsim export torch-fsdp.yaml --set offload.optimizer=cpu --set parallelism.data_parallel=zero1 --set training.precision=fp8 --to megatron-lm 2>&1 | grep -E '^warning|help|  --.*(cpu|aware|fp8)'
     --fp8-format hybrid \
     --fp8-recipe tensorwise \
