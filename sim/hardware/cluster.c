@@ -55,3 +55,16 @@ dts_status dts_mtbf_parse(dts_binder *binder, const dts_field *field, const dts_
     }
     return dts_bind_value(binder, &time, node, key, mtbf_s);
 }
+
+dts_host dts_cluster_host(const dts_cluster *cluster) {
+    dts_host all = cluster->host;
+    const int64_t used = dts_cluster_joined(cluster);
+    const int64_t hosts = all.gpus > 0 ? (used + all.gpus - 1) / all.gpus : used / cluster->gpus_per_node;
+    all.memory_B *= (double)hosts;
+    all.memory_bandwidth_Bps *= (double)hosts;
+    all.cores *= hosts;
+    all.nvme_capacity_B *= (double)hosts;
+    all.nvme_read_Bps *= (double)hosts;
+    all.nvme_write_Bps *= (double)hosts;
+    return all;
+}

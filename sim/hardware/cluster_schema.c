@@ -293,6 +293,13 @@ static const dts_field host_fields[] = {
      .required = true,
      .offset = offsetof(dts_host, cores),
      .help = "physical cores of a node"},
+    {.key = "gpus",
+     .type = DTS_FIELD_INT,
+     .maximum = 100000,
+     .preset = "0",
+     .offset = offsetof(dts_host, gpus),
+     .help =
+         "of one host, whose memory, cores and drives these are: a node, as a rack, may have several; 0: it has one"},
     {.key = "gpus_per_pcie_switch",
      .type = DTS_FIELD_INT,
      .minimum = 1,

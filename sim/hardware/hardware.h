@@ -198,12 +198,14 @@ typedef struct dts_inter {
     int all_reduce; /* dts_algorithm: auto takes the faster one */
 } dts_inter;
 
+/* The host of a node, or one of several: dts_cluster_host() has what those of a node have together. */
 typedef struct dts_host {
     double memory_B;
     double memory_bandwidth_Bps;
     int64_t cores;
+    int64_t gpus;                                          /* that one host has; 0: a node is one host */
     int64_t gpus_per_pcie_switch;                          /* GPUs that share one host link; 1: each has its own */
-    double nvme_capacity_B, nvme_read_Bps, nvme_write_Bps; /* all drives of a node; 0: none */
+    double nvme_capacity_B, nvme_read_Bps, nvme_write_Bps; /* all drives of a host; 0: none */
     bool launch_blocking;                                  /* every launch waits until the kernel is done */
 } dts_host;
 
@@ -232,6 +234,9 @@ typedef struct dts_cluster {
     double storage_Bps;        /* all nodes together; 0: no such limit */
     dts_timings *timings;      /* of collectives; NULL: none */
 } dts_cluster;
+
+/* The hosts of a node together, as far as GPUs of it are used: a rack has one in each tray. */
+dts_host dts_cluster_host(const dts_cluster *cluster);
 
 /* What all nodes cost in an hour; 0: unknown. */
 double dts_cluster_usd_per_hour(const dts_cluster *cluster);

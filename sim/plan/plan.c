@@ -470,7 +470,7 @@ static int64_t processes_per_node(const dts_plan *plan) {
 }
 
 double dts_plan_loader_cores(const dts_plan *plan) {
-    int64_t left = plan->job.cluster->host.cores - processes_per_node(plan);
+    int64_t left = dts_cluster_host(plan->job.cluster).cores - processes_per_node(plan);
     return left > 1 ? (double)left : 1;
 }
 
@@ -480,7 +480,7 @@ double dts_plan_cpu_step_Bps(const dts_plan *plan) {
         return stack->cpu_step_Bps;
     }
     const int64_t processes = processes_per_node(plan);
-    double threads = (double)plan->job.cluster->host.cores / (double)processes;
+    double threads = (double)dts_cluster_host(plan->job.cluster).cores / (double)processes;
     threads = processes > 1 && stack->cpu_threads > 0 ? fmin((double)stack->cpu_threads, threads) : threads;
     const double together_Bps = fmax(threads, 1) * stack->cpu_thread_Bps;
     return stack->cpu_step_Bps > 0 ? fmin(together_Bps, stack->cpu_step_Bps) : together_Bps;

@@ -126,13 +126,13 @@ static void note_allocator(const dts_measured *m, int64_t p, dts_result *result)
 static void measure_hosts(const dts_measured *m, dts_result *result) {
     for (size_t n = 0; n < m->lowered->host_count; n++) {
         double peak_gib = (double)dts_simulation_peak(m->simulation, m->lowered->host_device[n])->bytes / GIB;
-        result->host_capacity_gib = m->plan->job.cluster->host.memory_B / GIB;
+        result->host_capacity_gib = dts_cluster_host(m->plan->job.cluster).memory_B / GIB;
         result->host_peak_gib = peak_gib > result->host_peak_gib ? peak_gib : result->host_peak_gib;
         result->fits &= peak_gib <= result->host_capacity_gib;
         dts_id drives = m->lowered->nvme_device[n];
         if (drives != DTS_NO_ID) {
             peak_gib = (double)dts_simulation_peak(m->simulation, drives)->bytes / GIB;
-            result->nvme_capacity_gib = m->plan->job.cluster->host.nvme_capacity_B / GIB;
+            result->nvme_capacity_gib = dts_cluster_host(m->plan->job.cluster).nvme_capacity_B / GIB;
             result->nvme_peak_gib = peak_gib > result->nvme_peak_gib ? peak_gib : result->nvme_peak_gib;
             result->fits &= peak_gib <= result->nvme_capacity_gib;
         }

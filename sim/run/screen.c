@@ -26,7 +26,7 @@ static double share_of(double peak_B, double capacity_B) {
 static void look_at_memory(const dts_plan *plan, const dts_lowered *lowered, const dts_simulation *simulation,
                            dts_screening *out) {
     const double room_B = plan->job.cluster->gpu.memory_B - dts_context_B(plan);
-    const dts_host *host = &plan->job.cluster->host;
+    const dts_host host = dts_cluster_host(plan->job.cluster);
     for (int64_t p = 0; p < plan->pipeline; p++) {
         dts_id device = dts_fullest_device(plan, lowered, simulation, p);
         double bytes = (double)dts_simulation_peak(simulation, device)->bytes;
@@ -36,8 +36,8 @@ static void look_at_memory(const dts_plan *plan, const dts_lowered *lowered, con
         const double host_B = (double)dts_simulation_peak(simulation, lowered->host_device[n])->bytes;
         const dts_id drives = lowered->nvme_device[n];
         const double drives_B = drives == DTS_NO_ID ? 0 : (double)dts_simulation_peak(simulation, drives)->bytes;
-        out->host_fill = fmax(out->host_fill, share_of(host_B, host->memory_B));
-        out->host_fill = fmax(out->host_fill, share_of(drives_B, host->nvme_capacity_B));
+        out->host_fill = fmax(out->host_fill, share_of(host_B, host.memory_B));
+        out->host_fill = fmax(out->host_fill, share_of(drives_B, host.nvme_capacity_B));
     }
     out->fits = out->allocated_B <= room_B && out->host_fill <= 1;
 }

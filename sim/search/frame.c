@@ -411,7 +411,7 @@ static void cost_host(dts_frame *frame) {
     const dts_cluster *cluster = plan->job.cluster;
     frame->step = dts_step_work_of(plan);
     frame->captured = plan->job.stack->cuda_graphs != DTS_GRAPHS_NONE;
-    double host_Bps = cluster->host.memory_bandwidth_Bps / (double)plan->gpus_per_node;
+    double host_Bps = dts_cluster_host(cluster).memory_bandwidth_Bps / (double)plan->gpus_per_node;
     double pcie_Bps = cluster->gpu.pcie_bandwidth_Bps /
                       (double)(cluster->host.gpus_per_pcie_switch > 0 ? cluster->host.gpus_per_pcie_switch : 1);
     frame->copy_s = host_Bps > 0 && pcie_Bps > 0 ? 1 / fmin(host_Bps, pcie_Bps) : 0;

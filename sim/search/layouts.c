@@ -346,7 +346,7 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
     }
     dts_search_context c = {.request = request, .search = search, .simulations = request->simulations};
     const dts_cluster *cluster = &request->base->cluster;
-    c.host_B = cluster->host.memory_B;
+    c.host_B = dts_cluster_host(cluster).memory_B;
     c.capacity_B = cluster->gpu.memory_B - cluster->gpu.context_B - dts_stack_context_B(&request->base->stack, cluster);
     dts_top baselines[DTS_RULE_COUNT] = {{0}};
     dts_status status =

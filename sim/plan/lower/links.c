@@ -36,7 +36,8 @@ static void add_node(dts_builder *b, int64_t index) {
     char name[64];
     if (copies_from_host(b->plan)) {
         snprintf(name, sizeof name, "node %" PRId64 " host memory", index);
-        node->memory = dts_graph_add_resource(b->graph, name, b->plan->job.cluster->host.memory_bandwidth_Bps);
+        node->memory =
+            dts_graph_add_resource(b->graph, name, dts_cluster_host(b->plan->job.cluster).memory_bandwidth_Bps);
     }
     if (dts_plan_offloads(b->plan)) {
         node->host = dts_graph_add_device(b->graph, name);
@@ -47,9 +48,10 @@ static void add_node(dts_builder *b, int64_t index) {
     }
     if (dts_plan_uses_nvme(b->plan)) {
         snprintf(name, sizeof name, "node %" PRId64 " NVMe reads", index);
-        node->nvme_read = dts_graph_add_resource(b->graph, name, b->plan->job.cluster->host.nvme_read_Bps);
+        node->nvme_read = dts_graph_add_resource(b->graph, name, dts_cluster_host(b->plan->job.cluster).nvme_read_Bps);
         snprintf(name, sizeof name, "node %" PRId64 " NVMe writes", index);
-        node->nvme_write = dts_graph_add_resource(b->graph, name, b->plan->job.cluster->host.nvme_write_Bps);
+        node->nvme_write =
+            dts_graph_add_resource(b->graph, name, dts_cluster_host(b->plan->job.cluster).nvme_write_Bps);
         snprintf(name, sizeof name, "node %" PRId64 " NVMe", index);
         node->nvme = dts_graph_add_device(b->graph, name);
     }

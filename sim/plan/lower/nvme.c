@@ -24,12 +24,12 @@ static const double queue_latency_s = 100e-6;
 
 dts_id dts_build_nvme(dts_builder *b, dts_stage *stage, bool read, double bytes, dts_id after, const char *name) {
     const dts_plan *plan = b->plan;
-    const dts_host *host = &plan->job.cluster->host;
+    const dts_host host = dts_cluster_host(plan->job.cluster);
     const dts_network_links *node = &b->nodes[stage->node];
     double here = (double)dts_build_sharers(b);
     dts_hop hops[] = {{.resource = read ? node->nvme_read : node->nvme_write, .weight = here},
                       {.resource = node->memory, .weight = here}};
-    double rate_Bps = fmin(read ? host->nvme_read_Bps : host->nvme_write_Bps, host->memory_bandwidth_Bps) / here;
+    double rate_Bps = fmin(read ? host.nvme_read_Bps : host.nvme_write_Bps, host.memory_bandwidth_Bps) / here;
     dts_transfer transfer = {
         .latency_s = queue_latency_s, .work_B = bytes, .alone_s = queue_latency_s + bytes / rate_Bps};
     dts_task_info info = {.role = DTS_ROLE_OFFLOAD,

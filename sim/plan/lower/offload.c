@@ -47,7 +47,8 @@ static dts_id add_copy(dts_builder *b, dts_stage *stage, bool to_device, bool pi
                        .weight = (double)dts_build_switch_sharers(b, stage)},
                       {.resource = node->memory,
                        .weight = (pinned ? PINNED_PASSES : PAGEABLE_PASSES) * (double)dts_build_sharers(b)}};
-    double rate_Bps = fmin(pcie_Bps / hops[0].weight, plan->job.cluster->host.memory_bandwidth_Bps / hops[1].weight);
+    double rate_Bps =
+        fmin(pcie_Bps / hops[0].weight, dts_cluster_host(plan->job.cluster).memory_bandwidth_Bps / hops[1].weight);
     dts_transfer transfer = {.latency_s = copy_latency_s, .work_B = bytes, .rate_cap_Bps = pinned ? 0 : pcie_Bps / 2};
     rate_Bps = pinned ? rate_Bps : fmin(rate_Bps, transfer.rate_cap_Bps);
     transfer.alone_s = transfer.latency_s + bytes / rate_Bps;
@@ -85,7 +86,7 @@ dts_id dts_build_cpu_step(dts_builder *b, dts_stage *stage, double bytes, dts_id
     dts_hop hop = {.resource = b->nodes[stage->node].memory, .weight = (double)dts_build_sharers(b)};
     dts_transfer transfer = {.work_B = bytes,
                              .rate_cap_Bps = dts_plan_cpu_step_Bps(plan),
-                             .alone_s = bytes * hop.weight / plan->job.cluster->host.memory_bandwidth_Bps};
+                             .alone_s = bytes * hop.weight / dts_cluster_host(plan->job.cluster).memory_bandwidth_Bps};
     if (transfer.rate_cap_Bps > 0) {
         transfer.alone_s = fmax(transfer.alone_s, bytes / transfer.rate_cap_Bps);
     }
