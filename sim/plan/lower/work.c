@@ -193,11 +193,24 @@ void dts_build_operator_times(const dts_builder *b, const dts_operator *o, dts_o
     }
 }
 
+/* Does nothing behind operator i read what it makes in backward? Only the layer's last product is so: its output goes
+ * into the residual stream. */
+static bool unread_in_backward(const dts_operators *operators, size_t i) {
+    for (size_t k = i + 1; k < operators->count; k++) {
+        if (operators->items[k].saved_B > 0 || operators->items[k].others_B > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Recomputation by operators keeps the outputs of fused attention, of every second product and of reduce-scatters
- * (whose products need not be repeated then), and of the layer its input; all else is repeated [1]. What is kept is
- * counted at the operator that made it.
+ * (whose products need not be repeated then), and of the layer its input; all else is repeated [1]. A compiler keeps
+ * of these what backward reads [2]; without one all are kept. What is kept is counted at the operator that made it.
  *
- * [1] pytorch/torchtitan, torchtitan/parallelisms/parallelize_llama.py: _save_list. */
+ * [1] pytorch/torchtitan, torchtitan/parallelisms/parallelize_llama.py: _save_list.
+ * [2] PyTorch, torch/_functorch/partitioners.py, min_cut_rematerialization_partition: only nodes that have a path to
+ *     the backward graph are in the cut, whatever their checkpoint policy says. */
 static void keep_every_second_product(const dts_plan *plan, dts_part_work *work) {
     int products = 0;
     bool first = true;
@@ -207,8 +220,12 @@ static void keep_every_second_product(const dts_plan *plan, dts_part_work *work)
         products += product;
         bool scattered = product && plan->tensor > 1 && o->forward_exchange == DTS_EXCHANGE_REDUCE_SCATTER;
         bool kept = o->kind == DTS_OPERATOR_ATTENTION || (product && products % 2 == 1) || scattered;
+        const bool unread = kept && plan->job.stack->compile && unread_in_backward(&work->operators, i);
         o->recomputed_selectively = !kept;
-        if (kept) {
+        if (unread) {
+            o->reads_repeated = true;
+            o->saved_B = o->others_B = 0;
+        } else if (kept) {
             double kept_B = scattered ? o->exchange_B / (double)plan->tensor : o->output_B;
             o->saved_B = kept_B + (first ? o->input_B : 0);
             o->others_B = 0;

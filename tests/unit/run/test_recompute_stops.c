@@ -87,6 +87,39 @@ static void the_exchange_behind_it_too(void **state) {
     assert_int_equal(whole - stops, LAYERS * 4); /* 4 microbatches, on half as many replicas */
 }
 
+static const char *const llama =
+    "model: {profile: llama, layers: 4, hidden: 1024, heads: 16, ffn_hidden: 2816, vocab: 65536}\n"
+    "cluster: {profile: dgx-h100, nodes: 1}\n"
+    "stack: {profile: torchtitan, fuse: {loss: true}}\n"
+    "training: {global_batch: 8, micro_batch: 1, sequence_length: 8192, precision: bf16, recompute: selective}\n"
+    "parallelism: {data_parallel: fsdp}\n";
+
+/* Activations of a layer at the peak, which is that of the loss. */
+static double layer_gib(const char *settings) {
+    double gib[2];
+    for (int twice = 0; twice < 2; twice++) {
+        char with[100];
+        snprintf(with, sizeof with, "%s model.layers=%d", settings, (1 + twice) * LAYERS);
+        dts_result *r = simulate_text(llama, with);
+        gib[twice] = r->memory_gib.activations;
+        dts_result_free(r);
+    }
+    return (gib[1] - gib[0]) / LAYERS;
+}
+
+/* Every second product is kept, of seven the last one too; nothing reads that in backward, and a compiler drops it:
+ * in each layer a bf16 tensor of the hidden width. What is repeated stays the same. */
+static void a_compiler_keeps_no_output_that_nothing_reads(void **state) {
+    (void)state;
+    const double tensor_gib = 2.0 * 8192 * 1024 / (1024.0 * 1024.0 * 1024.0);
+    assert_close(layer_gib("stack.compile=false") - layer_gib("stack.compile=true"), tensor_gib, 1e-6, 0);
+    dts_result *r = simulate_text(llama, "stack.compile=true");
+    assert_int_equal(repeats_of(r, "mlp_gate"), 0);
+    assert_int_equal(repeats_of(r, "mlp_up"), LAYERS);
+    assert_int_equal(repeats_of(r, "mlp_down"), 0);
+    dts_result_free(r);
+}
+
 /* Collectives beside products take no multiprocessors here, as coarse detail leaves that out. */
 static void details_agree(void **state) {
     (void)state;
@@ -112,6 +145,7 @@ int main(void) {
         cmocka_unit_test(only_where_a_checkpoint_ends),
         cmocka_unit_test(not_where_something_behind_it_is_kept),
         cmocka_unit_test(the_exchange_behind_it_too),
+        cmocka_unit_test(a_compiler_keeps_no_output_that_nothing_reads),
         cmocka_unit_test(details_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
