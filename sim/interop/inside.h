@@ -10,6 +10,8 @@ extern const dts_launcher dts_launcher_megatron, dts_launcher_deepspeed, dts_lau
 
 /* Megatron-LM's flags for what our stacks say (megatron_stack.c). */
 extern const dts_mapping dts_megatron_stack_rules[];
+/* Names of models on Hugging Face and in torchtune (trainer_models.c). */
+extern const dts_mapping dts_trainer_models[];
 
 /* Adds a note; text and place may be NULL. */
 void dts_notes_add(dts_notes *notes, dts_note_kind kind, const char *text, const dts_place *place, const char *format,

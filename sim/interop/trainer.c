@@ -169,49 +169,6 @@ static const dts_mapping plan_rules[] = {
     {0},
 };
 
-/* Names as simple_name() leaves them. */
-#define M(profile, name) R("plan.model=" profile, "model-key=" name)
-static const dts_mapping models[] = {
-    M("llama-2-7b", "llama-2-7b"),
-    M("llama-2-7b", "llama2-7b"),
-    M("llama-2-13b", "llama-2-13b"),
-    M("llama-2-13b", "llama2-13b"),
-    M("llama-2-70b", "llama-2-70b"),
-    M("llama-2-70b", "llama2-70b"),
-    M("llama-3-8b", "llama-3-8b"),
-    M("llama-3-8b", "llama-3.1-8b"),
-    M("llama-3-8b", "llama3-8b"),
-    M("llama-3-8b", "llama3-1-8b"),
-    M("llama-3-70b", "llama-3-70b"),
-    M("llama-3-70b", "llama-3.1-70b"),
-    M("llama-3-70b", "llama-3.3-70b"),
-    M("llama-3-70b", "llama3-70b"),
-    M("llama-3-70b", "llama3-1-70b"),
-    M("llama-3-70b", "llama3-3-70b"),
-    M("llama-3-405b", "llama-3.1-405b"),
-    M("llama-3-405b", "llama3-1-405b"),
-    M("mistral-7b", "mistral-7b"),
-    M("mixtral-8x7b", "mixtral-8x7b"),
-    M("mixtral-8x22b", "mixtral-8x22b"),
-    M("gemma-2-9b", "gemma-2-9b"),
-    M("gemma-2-27b", "gemma-2-27b"),
-    M("gemma-3-27b", "gemma-3-27b"),
-    M("gpt2", "gpt2"),
-    M("gpt2-medium", "gpt2-medium"),
-    M("gpt2-large", "gpt2-large"),
-    M("gpt2-xl", "gpt2-xl"),
-    M("bert-base", "bert-base"),
-    M("bert-large", "bert-large"),
-    M("qwen3-30b-a3b", "qwen3-30b-a3b"),
-    M("qwen3-235b-a22b", "qwen3-235b-a22b"),
-    M("gpt-oss-20b", "gpt-oss-20b"),
-    M("gpt-oss-120b", "gpt-oss-120b"),
-    M("deepseek-v2", "deepseek-v2"),
-    M("deepseek-v2-lite", "deepseek-v2-lite"),
-    M("deepseek-v3", "deepseek-v3"),
-    {0},
-};
-
 #define TIME  "no effect on the time of an iteration"
 #define SOFT  "the software profile says it (stack.…)"
 #define SHARD "follows from the number of GPUs and the other degrees"
@@ -291,7 +248,7 @@ static bool drop_ending(char *name, const char *ending) {
 }
 
 static bool is_known(const char *name) {
-    for (const dts_mapping *m = models; m->ours != NULL; m++) {
+    for (const dts_mapping *m = dts_trainer_models; m->ours != NULL; m++) {
         if (strcmp(m->theirs + strlen("model-key="), name) == 0) {
             return true;
         }
@@ -551,7 +508,7 @@ const dts_launcher dts_launcher_trainer = {
     .rules = {machine_rules, training_rules, adapter_rules, plan_rules, NULL},
     .irrelevant = irrelevant,
     .choices = choices,
-    .models = models,
+    .models = dts_trainer_models,
     .plan_files = plan_files,
     .plan_words = plan_words,
     .foreign_keys = true,

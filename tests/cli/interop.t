@@ -1623,3 +1623,13 @@ $ printf '#SBATCH --nodes=4\n#SBATCH --gres=gpu:8\nsrun accelerate launch --num_
   nodes: 4
   gpus_per_node: 8
   global_batch: 64
+% Names of models on Hugging Face.
+$ for m in Qwen/Qwen2.5-32B-Instruct meta-llama/Llama-3.2-1B mistralai/Mistral-7B-Instruct-v0.3 google/gemma-3-12b-it microsoft/phi-4 Qwen/Qwen3-0.6B-Base mistralai/Mistral-Nemo-Instruct-2407 deepseek-ai/DeepSeek-R1-Distill-Qwen-7B; do printf "torchrun --nproc_per_node 8 train.py --model_name_or_path $m --per_device_train_batch_size 1 --bf16 --max_length 512\n" > name.sh; dtsim import name.sh --set cluster=dgx-h100 2>/dev/null | grep ^model; done
+model: qwen2.5-32b
+model: llama-3.2-1b
+model: mistral-7b-v0.3
+model: gemma-3-12b
+model: phi-4
+model: qwen3-0.6b
+model: mistral-nemo-12b
+model: qwen2.5-7b

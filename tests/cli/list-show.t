@@ -58,9 +58,9 @@ all-to-all         every rank sends a part to every other:
 broadcast in turn  each rank's tensors to all: ZeRO-1 by
                    whole tensors
 $ dtsim list models | head -3
-name              what it is
-bert              generic BERT encoder with masked-language-model and
-                  next-sentence heads; all dimensions by override
+name                   what it is
+bert                   generic BERT encoder with masked-language-model and
+                       next-sentence heads; all dimensions by override
 $ dtsim list precisions --format json | head -5
 {
 	"precisions":	[{

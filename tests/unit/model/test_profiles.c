@@ -118,7 +118,7 @@ static void test_folder(void **state) {
             checked++;
         }
     }
-    assert_true(checked >= 41);
+    assert_true(checked >= 68);
     dts_diag_free(diag);
     dts_arena_free(arena);
 }
