@@ -84,12 +84,13 @@ double dts_lower_send_s(const dts_plan *plan, double boundary_B) {
 static void add_exchange(const dts_plan *plan, const dts_operator *o, double bytes, dts_exchange exchange,
                          dts_pass_cost *pass) {
     const dts_group_kind group = dts_exchange_group(o, exchange);
-    const dts_placement placement = dts_lower_placement(plan, 0, group);
-    if (exchange == DTS_EXCHANGE_NONE || placement.ranks == 1) {
+    if (exchange == DTS_EXCHANGE_NONE || dts_lower_placement(plan, 0, group).ranks == 1) {
         return;
     }
-    pass->exchange_s += dts_shared_collective_s(plan->job.cluster, dts_exchange_collective(exchange), placement, bytes,
-                                                dts_lower_sharing(plan, group));
+    dts_transfer t; /* of tokens: as their dispatcher sends them */
+    dts_lower_transfer(plan, 0, group, dts_exchange_collective(exchange), bytes, &t);
+    const double rate_Bps = dts_shared_rate_Bps(plan->job.cluster, &t, dts_lower_sharing(plan, group));
+    pass->exchange_s += t.work_B > 0 ? t.latency_s + t.work_B / rate_Bps : t.alone_s;
     pass->exchanges++;
 }
 
@@ -117,6 +118,19 @@ static void add_kernels(dts_pass_cost *pass, double seconds, int kernels, double
     pass->kernel_s += seconds;
     pass->product_s += flops > 0 ? seconds : 0;
     pass->kernels += kernels;
+}
+
+/* The host makes tensors for casts of each expert before it launches them: behind a read the GPU waits for that, else
+ * it counts as so many launches. */
+static void add_casts(const dts_plan *plan, const dts_operator *o, int kernels, bool read, bool backward,
+                      dts_pass_cost *pass) {
+    const double host_s = kernels > 0 ? (double)o->expert_casts * plan->job.stack->fp8_expert_host_s : 0;
+    const double each_s = launch_s(plan, backward);
+    if (read) {
+        pass->idle_s += host_s;
+    } else if (each_s > 0) {
+        pass->kernels += host_s / each_s;
+    }
 }
 
 /* Behind a read nothing is launched ahead: the GPU waits for what the host does then, and for the next launch. */
@@ -177,6 +191,17 @@ static double hidden_s(const dts_plan *plan, const dts_operator *o, const dts_op
                         (o->backward_exchange == DTS_EXCHANGE_REDUCE_SCATTER && dts_reduces_beside(plan, o));
     const double reduce_s = beside ? exchange_s(plan, o, o->exchange_B, o->backward_exchange) : 0;
     return fmin(gather_s, t->backward_input_s) + fmin(reduce_s, t->backward_weight_s);
+}
+
+/* read: token counts have been read, and nothing was cast since. */
+static void add_operator_casts(const dts_plan *plan, const dts_operator *o, const dts_operator_times *t, bool read,
+                               bool again, dts_part_cost *out) {
+    if (o->expert_casts > 0) {
+        add_casts(plan, o, t->forward_kernels, read, false, &out->forward);
+        add_casts(plan, o, again ? t->forward_kernels : 0, read, false, &out->again);
+        add_casts(plan, o, t->backward_input_kernels, false, true, &out->input);
+        add_casts(plan, o, t->backward_weight_kernels, false, true, &out->weight);
+    }
 }
 
 static void add_operator(const dts_plan *plan, const dts_operator *o, const dts_operator_times *t, dts_part_cost *out) {
@@ -290,12 +315,15 @@ static void sum_part(const dts_plan *plan, const dts_part_work *work, dts_part_c
     }
     fill_buckets(plan, &work->operators, out);
     double before_B = 0;
+    bool read = false;
     for (size_t i = 0; i < work->operators.count; i++) {
         const dts_operator *o = &work->operators.items[i];
         add_operator(plan, o, &work->times[i], out);
         if (i < work->again) {
             add_forward(plan, o, &work->times[i], &out->again);
         }
+        add_operator_casts(plan, o, &work->times[i], read, i < work->again, out);
+        read = (read && o->expert_casts == 0) || (o->host_reads && plan->job.stack->cuda_graphs == DTS_GRAPHS_NONE);
         out->forward_peak_B = fmax(out->forward_peak_B, before_B + o->output_B + o->workspace_B);
         before_B = work->times[i].forward_kernels > 0 ? o->output_B : before_B;
     }
