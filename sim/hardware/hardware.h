@@ -269,6 +269,17 @@ typedef enum dts_selective_kind { DTS_SELECTIVE_ATTENTION, DTS_SELECTIVE_OPERATO
  * forward and backward passes of an iteration. The optimizer's step is never part of it. */
 typedef enum dts_cuda_graphs { DTS_GRAPHS_NONE, DTS_GRAPHS_LAYERS, DTS_GRAPHS_ITERATION } dts_cuda_graphs;
 
+/* Of layers, the modules that are captured where not all of a layer is. Names, ended by NULL: as Megatron-Core's. */
+typedef enum dts_graph_module {
+    DTS_GRAPH_ATTN,
+    DTS_GRAPH_MLP,
+    DTS_GRAPH_MOE,
+    DTS_GRAPH_MOE_ROUTER,
+    DTS_GRAPH_MOE_PREPROCESS,
+    DTS_GRAPH_MODULE_COUNT
+} dts_graph_module;
+extern const char *const dts_graph_module_names[DTS_GRAPH_MODULE_COUNT + 1];
+
 /* How the products of a rank's experts run. STREAMS: one library call each, spread over four streams (Transformer
  * Engine's grouped linear layer). */
 typedef enum dts_expert_style { DTS_EXPERTS_SEQUENTIAL, DTS_EXPERTS_STREAMS, DTS_EXPERTS_GROUPED } dts_expert_style;
@@ -381,6 +392,7 @@ typedef struct dts_stack {
     double backward_launch_s; /* the same from the autograd engine (C++) */
     double step_host_s;       /* host time per optimizer step outside the kernels: loop, zero_grad, logging */
     int cuda_graphs;          /* dts_cuda_graphs */
+    dts_list graph_modules;   /* const char *: of layers, what graphs hold; empty: all of each */
     bool compile;
     bool complex_rotary;  /* rotary embedding as a product of complex numbers in fp32, whatever is fused or compiled */
     bool matrix_rotary;   /* … as products with 2 × 2 matrices in fp32 that kernels of their own add up */
@@ -548,6 +560,11 @@ extern const dts_schema dts_stack_schema;
 
 /* Can the stack's launcher run pipelines in this order? True where nobody has said which it can. */
 bool dts_stack_offers(const dts_stack *stack, const char *schedule);
+
+/* Do graphs hold modules of layers only, and this one (stack_graphs.c)? All that layers or passes launch? */
+bool dts_stack_captures_modules(const dts_stack *stack);
+bool dts_stack_captures(const dts_stack *stack, dts_graph_module module);
+bool dts_stack_captures_all(const dts_stack *stack);
 
 /* What communicators and libraries hold beyond the GPU's own context, B: nothing to speak of where there is one GPU,
  * which needs no communicator. */

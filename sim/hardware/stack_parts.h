@@ -8,4 +8,7 @@ extern const dts_schema dts_stack_fuse_schema, dts_stack_bert_schema, dts_stack_
     dts_stack_user_buffers_schema, dts_stack_ring_attention_schema, dts_stack_fsdp_schema, dts_stack_pipeline_schema,
     dts_stack_optimizer_schema, dts_stack_allocator_schema;
 
+/* Are the modules that graphs hold known, and do they go together (stack_graphs.c)? */
+dts_status dts_stack_check_graphs(dts_binder *binder, const dts_node *node, const dts_stack *stack);
+
 #endif

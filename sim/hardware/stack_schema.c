@@ -54,6 +54,12 @@ static const dts_field stack_fields[] = {
      .help =
          "kernels that are captured in a graph and replayed with one launch: none, each layer's forward and backward, "
          "or those of a whole iteration"},
+    {.key = "cuda_graph_modules",
+     .type = DTS_FIELD_LIST,
+     .element_type = DTS_FIELD_STRING,
+     .offset = offsetof(dts_stack, graph_modules),
+     .help = "with cuda_graphs: layers, what of each layer: attn, mlp (without experts), moe_router (with shared "
+             "experts), moe_preprocess, moe (all behind attention); empty: all of it"},
     {.key = "compile",
      .type = DTS_FIELD_BOOL,
      .preset = "false",
@@ -525,7 +531,7 @@ bool dts_stack_offers(const dts_stack *stack, const char *schedule) {
 
 static dts_status stack_check(dts_binder *binder, const dts_node *node, const char *key, void *bound) {
     const dts_stack *stack = bound;
-    if (check_schedules(binder, node, stack) != DTS_OK) {
+    if (check_schedules(binder, node, stack) != DTS_OK || dts_stack_check_graphs(binder, node, stack) != DTS_OK) {
         return DTS_INVALID;
     }
     if (stack->ddp_first_bucket_B > stack->ddp_bucket_B) {

@@ -134,6 +134,21 @@ static void add_modules(const dts_recompute *recompute, dts_settings *out) {
     dts_text_free(&names);
 }
 
+/* … and modules that CUDA graphs hold: [attn moe_router]; all of a layer: no such fact. */
+static void add_graph_modules(const dts_stack *stack, dts_settings *out) {
+    dts_text names = {0};
+    for (int i = 0; i < DTS_GRAPH_MODULE_COUNT; i++) {
+        if (dts_stack_captures(stack, (dts_graph_module)i)) {
+            dts_text_printf(&names, "%s%s", names.length > 0 ? " " : "", dts_graph_module_names[i]);
+        }
+    }
+    if (names.length > 0) {
+        dts_settings_set(out, "stack.cuda_graph_modules", "[%s]", dts_text_string(&names));
+    }
+    out->failed = out->failed || names.failed;
+    dts_text_free(&names);
+}
+
 void dts_facts_of(const dts_scenario *scenario, const dts_plan *plan, dts_settings *out) {
     const dts_scenario_values *values = dts_scenario_get(scenario);
     const dts_provenance *provenance = dts_scenario_provenance(scenario);
@@ -146,6 +161,7 @@ void dts_facts_of(const dts_scenario *scenario, const dts_plan *plan, dts_settin
         }
     }
     add_modules(&values->training.recompute, out);
+    add_graph_modules(&values->stack, out);
     if (values->graph.operators.count == 0) {
         add_model(&values->model, out);
     }

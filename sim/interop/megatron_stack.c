@@ -11,6 +11,7 @@
 #define FUSED       "cross-entropy-loss-fusion=true; cross-entropy-fusion-impl=te"
 #define NARROW      "fp8-param-gather=true"
 #define BF16_GATHER "stack.fp8.primary_weights=true; offload.optimizer=cpu"
+#define MODULES     "stack.cuda_graphs=layers; stack.cuda_graph_modules=[@]"
 #define NEEDS_DELAYED \
     "--fp8-param-gather beside --optimizer-cpu-offload needs --fp8-recipe delayed: bf16 weights are gathered"
 
@@ -86,12 +87,26 @@ const dts_mapping dts_megatron_stack_rules[] = {
     {"stack.fp8.primary_weights=true", "fp8-format=*; fp8-param-gather=true", IN, NULL, false},
     {"stack.fp8.primary_weights=false", "fp8-format=*", IN, NULL, false},
     {"stack.fp8.primary_weights=*", "", OUT, NULL, false},
+    {"stack.cuda_graphs=layers; stack.cuda_graph_modules=[]", "cuda-graph-impl=local", OUT, NULL, false},
+    {"stack.cuda_graphs=layers; stack.cuda_graph_modules=[@]", "cuda-graph-impl=transformer_engine; cuda-graph-scope=@",
+     OUT, NULL, false},
     {"stack.cuda_graphs=layers", "cuda-graph-impl=local", OUT, NULL, false},
     {"stack.cuda_graphs=iteration",
      "cuda-graph-impl=local; cuda-graph-scope=full_iteration; no-check-for-nan-in-loss-and-grad=true", OUT, NULL,
      false},
     {"stack.cuda_graphs=none", "", OUT, NULL, false},
+    {"stack.cuda_graph_modules=*", "", OUT, NULL, false},
+    /* docs/user-guide/features/cuda_graph.md: --cuda-graph-modules since the autumn of 2025, --cuda-graph-scope before,
+     * with "full" for all of a layer */
+    {"stack.cuda_graphs=iteration", "cuda-graph-impl=full_iteration", IN, NULL, false},
     {"stack.cuda_graphs=iteration", "cuda-graph-impl=local; cuda-graph-scope=full_iteration", IN, NULL, false},
+    {"stack.cuda_graphs=layers", "cuda-graph-impl=transformer_engine; cuda-graph-scope=full", IN, NULL, false},
+    {MODULES, "cuda-graph-impl=transformer_engine; cuda-graph-scope=@", IN, NULL, false},
+    {MODULES, "cuda-graph-impl=transformer_engine; cuda-graph-modules=@", IN, NULL, false},
+    {MODULES, "cuda-graph-impl=local; cuda-graph-modules=@", IN, NULL, false},
+    {"stack.cuda_graphs=layers", "cuda-graph-impl=transformer_engine", IN, NULL, false},
+    {"stack.cuda_graphs=layers", "cuda-graph-impl=local", IN, NULL, false},
+    {"stack.cuda_graphs=none", "cuda-graph-impl=none", IN, NULL, false},
     {"stack.pipeline.p2p_overlap=false; plan.interleaved=true", "no-overlap-p2p-communication=true", OUT, NULL, false},
     {"stack.pipeline.p2p_overlap=false", "no-overlap-p2p-communication=true", IN, NULL, false},
     {"stack.pipeline.p2p_overlap=*", "", OUT, NULL, false},

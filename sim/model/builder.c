@@ -35,7 +35,7 @@
 
 static dts_operator *add(dts_builder *builder, const char *name, dts_operator_kind kind) {
     dts_operator *op = &builder->items[builder->count++];
-    *op = (dts_operator){.name = name, .kind = kind, .batch = 1};
+    *op = (dts_operator){.name = name, .kind = kind, .region = builder->region, .batch = 1};
     return op;
 }
 
@@ -412,6 +412,7 @@ void dts_build_part(dts_builder *builder, dts_part part, const dts_model *model,
     l->gathers_quantised = l->keeps_narrow && l->sequence && !dts_model_adapts(execution) &&
                            model->architecture != DTS_ARCH_BERT && layer && !experts && model->kv_lora_rank == 0;
     builder->count = 0;
+    builder->region = layer ? DTS_REGION_ATTENTION : DTS_REGION_NONE;
     switch (part) {
         case DTS_PART_EMBEDDING:
             dts_add_embedding(builder);
@@ -419,6 +420,7 @@ void dts_build_part(dts_builder *builder, dts_part part, const dts_model *model,
         case DTS_PART_LAYER:
         case DTS_PART_LOCAL_LAYER:
             dts_add_attention(builder);
+            builder->region = DTS_REGION_FEED_FORWARD;
             dts_add_feed_forward(builder);
             break;
         case DTS_PART_EXPERT_LAYER:

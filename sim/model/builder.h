@@ -46,6 +46,7 @@ typedef struct dts_builder {
     const dts_model *model;
     const dts_execution *execution;
     dts_local local;
+    dts_region region; /* of what is added */
     dts_operator items[DTS_OPERATORS_MAX];
     size_t count;
 } dts_builder;

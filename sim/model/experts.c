@@ -355,7 +355,10 @@ static void add_beside(dts_builder *builder, void (*add)(dts_builder *)) {
     if (!shares_beside(builder)) {
         return;
     }
+    const dts_region region = builder->region;
+    builder->region = DTS_REGION_EXPERTS;
     add(builder);
+    builder->region = region;
     if (builder->count > first) {
         builder->items[first - 1].branches = true;
     }
@@ -369,7 +372,9 @@ static void add_dispatch(dts_builder *builder, const routed *r) {
     if (builder->local.dispatches_quantised) {
         dts_add_token_cast(builder, r->tokens, false);
     }
+    builder->region = r->once ? DTS_REGION_EXPERTS : DTS_REGION_PREPROCESS;
     dts_operator *leave = (r->once ? add_device_dispatch : add_permute)(builder, r);
+    builder->region = DTS_REGION_EXPERTS;
     exchange_rows(builder, r, r->sent_B, &leave->forward_exchange, leave);
     add_beside(builder, add_shared_up);
     share_rows(builder, r, true);
@@ -421,6 +426,7 @@ static void add_routed(dts_builder *builder, const routed *r) {
     const dts_model *model = builder->model;
     const int64_t parts = builder->execution->expert_tensor, f = dts_model_expert_ffn_hidden(model) / parts;
     const double rows = (double)r->local * (double)r->m;
+    builder->region = DTS_REGION_EXPERTS;
     add_dispatch(builder, r);
     dts_linear product = {.name = model->gated_ffn ? "expert_gate_up" : "expert_up",
                           .rows = r->m,
@@ -458,6 +464,7 @@ void dts_add_experts(dts_builder *builder) {
     const routed r = route_sizes(model, builder->execution, l);
     const bool shared = model->shared_expert_ffn_hidden > 0;
     const double stream_B = l->stream * l->r, tokens_B = r.tokens * r.token_B;
+    builder->region = DTS_REGION_ROUTER;
     dts_add_norm(builder, "mlp_norm", l->b * l->shard, false);
     /* router, experts and shared expert start from x: their gradients are added */
     const int sums = shared ? 2 : 1;

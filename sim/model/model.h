@@ -279,6 +279,16 @@ typedef enum dts_slow {
     DTS_SLOW_NORM  /* LayerNorm that reads its rows more than once */
 } dts_slow;
 
+/* Parts of a layer that a CUDA graph may hold by themselves. */
+typedef enum dts_region {
+    DTS_REGION_NONE,         /* of no layer */
+    DTS_REGION_ATTENTION,    /* with its norm and its sum with the residual stream */
+    DTS_REGION_FEED_FORWARD, /* without experts; likewise */
+    DTS_REGION_ROUTER,       /* norm, choice of experts, and shared experts that run beside no exchange */
+    DTS_REGION_PREPROCESS,   /* rows put in the order in which an all-to-all sends them */
+    DTS_REGION_EXPERTS       /* what follows: exchanges, experts, sums */
+} dts_region;
+
 enum { DTS_PARAMETER_TENSORS = 2 };
 
 /* One operator on one tensor-parallel rank, for one microbatch. An operator without kernels in one direction does
@@ -286,6 +296,7 @@ enum { DTS_PARAMETER_TENSORS = 2 };
 typedef struct dts_operator {
     const char *name; /* "qkv", "attention_scores", "mlp_up", "gelu", … */
     dts_operator_kind kind;
+    dts_region region;
     int64_t batch, m, n, k; /* GEMM, forward. Backward: input (m, n)·(n, k), weight (k, m)·(m, n) */
     bool weight;            /* GEMM with parameters; else both factors are activations */
     bool quantised;         /* GEMM in the format of the execution's quantisation */

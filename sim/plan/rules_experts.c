@@ -116,8 +116,9 @@ static dts_status check_graphs(const dts_plan *plan, dts_diag *diag) {
     const bool calls = stack->experts != DTS_EXPERTS_GROUPED; /* for each expert, whose sizes the host must know */
     const bool device = copy_ranks(plan) > 1 && dts_plan_dispatches_on_device(plan);
     const bool reads = device ? stack->device_dispatch_reads && calls : copy_ranks(plan) > 1 || calls;
-    if (dts_model_expert_layers(model) == 0 || stack->cuda_graphs == DTS_GRAPHS_NONE || !reads ||
-        model->capacity_factor > 0) {
+    const bool captured = dts_stack_captures_all(stack) ||
+                          (dts_stack_captures_modules(stack) && dts_stack_captures(stack, DTS_GRAPH_MOE));
+    if (dts_model_expert_layers(model) == 0 || !captured || !reads || model->capacity_factor > 0) {
         return DTS_OK;
     }
     return dts_diag_error(diag, NULL, "stack.cuda_graphs",

@@ -17,7 +17,7 @@ typedef struct silence {
     const char *why, *cure;
 } silence;
 
-enum { RULES_MOST = 40, GROUPS = 7 };
+enum { RULES_MOST = 40, GROUPS = 8 };
 
 typedef struct rules {
     silence items[RULES_MOST];
@@ -187,6 +187,11 @@ static void of_stages(const dts_plan *plan, rules *out) {
           {"stack.pipeline.p2p_node_sms", !beside, in_line, overlap},
           {"stack.pipeline.uniform_stages", whole, cut, out_}, {"stack.pipeline.parameter_stages", whole, cut, out_},
           {"stack.pipeline.product_stages", whole, cut, out_});
+}
+
+static void of_graphs(const dts_plan *plan, rules *out) {
+    RULES({"stack.cuda_graph_modules", plan->job.stack->cuda_graphs != DTS_GRAPHS_LAYERS, "no layers are captured",
+           "set stack.cuda_graphs=layers"});
 }
 
 static void of_experts(const dts_plan *plan, rules *out) {
@@ -382,6 +387,7 @@ dts_status dts_warn_of_silent(const dts_plan *plan, const dts_provenance *said, 
     of_split_layers(plan, &groups[4]);
     of_passes(plan, &groups[5]);
     of_the_rest(plan, &groups[6]);
+    of_graphs(plan, &groups[7]);
     for (size_t i = 0; i < count && result->warning_count < most; i++) {
         const silence *rule = told[i] ? NULL : reason_of(said, groups, i);
         if (rule == NULL) {

@@ -1032,6 +1032,29 @@ offload:
   activations: none
     --recompute-granularity selective \
     --recompute-modules layernorm mlp \
+% Megatron-LM's modules of CUDA graphs, under both names of the flag, and back; all of a layer, and of an iteration
+$ sed 's/--activations.*/--cuda-graph-impl transformer_engine --cuda-graph-scope attn mlp/' $DATA/tests/golden/interop/narayanan-2021.args > graphs.args; dtsim import graphs.args --from megatron-lm --set cluster=dgx-a100-80gb --set cluster.nodes=384 --set stack=megatron-core -o graphs.yaml; grep cuda_graph graphs.yaml; DTSIM_DATA=$DATA dtsim export ./graphs.yaml --to megatron-lm | grep -E '^ *--cuda-graph'
+  cuda_graphs: layers
+  cuda_graph_modules: [attn mlp]
+    --cuda-graph-impl transformer_engine \
+    --cuda-graph-scope attn mlp
+$ for graph in 'transformer_engine --cuda-graph-modules attn' 'local --cuda-graph-modules mlp' 'local' 'transformer_engine --cuda-graph-scope full' 'full_iteration' 'none' 'transformer_engine --cuda-graph-modules mamba'; do sed "s/--activations.*/--cuda-graph-impl $graph/" $DATA/tests/golden/interop/narayanan-2021.args > graphs.args; echo "$graph"; dtsim import graphs.args --from megatron-lm --set cluster=dgx-a100-80gb --set cluster.nodes=384 --set stack=megatron-core 2>&1 | grep -E '^  cuda_graph|error'; done
+transformer_engine --cuda-graph-modules attn
+  cuda_graphs: layers
+  cuda_graph_modules: [attn]
+local --cuda-graph-modules mlp
+  cuda_graphs: layers
+  cuda_graph_modules: [mlp]
+local
+  cuda_graphs: layers
+transformer_engine --cuda-graph-scope full
+  cuda_graphs: layers
+full_iteration
+  cuda_graphs: iteration
+none
+  cuda_graphs: none
+transformer_engine --cuda-graph-modules mamba
+graphs.args:1:250: error: 'mamba' is no module that a CUDA graph may hold [stack.cuda_graph_modules]
 % torchtitan chooses operators to recompute, not modules
 $ DTSIM_DATA=$DATA dtsim export pipelines/interleaved-1f1b --to torchtitan-toml --set 'training.recompute={modules: [core_attn]}' -o titan.toml; grep -A 2 'activation_checkpoint' titan.toml
 warning: torchtitan-toml cannot express training.recompute = {modules: core_attn}

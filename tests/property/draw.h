@@ -320,7 +320,10 @@ static inline bool may_capture(const drawn *d) {
 
 static inline void draw_graphs(drawn *d) {
     d->stack = PICK_NAME(d, "{profile: megatron-core, cuda_graphs: layers}",
-                         "{profile: megatron-core, cuda_graphs: iteration}");
+                         "{profile: megatron-core, cuda_graphs: iteration}",
+                         "{profile: megatron-core, cuda_graphs: layers, cuda_graph_modules: [attn, moe_router]}",
+                         "{profile: megatron-core, cuda_graphs: layers, cuda_graph_modules: [mlp, moe_router, "
+                         "moe_preprocess]}");
 }
 
 static inline bool may_adapt(const drawn *d) {

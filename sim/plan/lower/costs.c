@@ -136,7 +136,7 @@ static void add_casts(const dts_plan *plan, const dts_operator *o, int kernels, 
 /* Behind a read nothing is launched ahead: the GPU waits for what the host does then, and for the next launch. */
 static void add_read(const dts_plan *plan, const dts_operator *o, dts_pass_cost *pass) {
     const dts_stack *stack = plan->job.stack;
-    if (o->host_reads && stack->cuda_graphs == DTS_GRAPHS_NONE) {
+    if (o->host_reads && !dts_stack_captures_all(stack)) {
         pass->reads++;
         pass->after_read_s = -(pass->kernel_s + pass->exchange_s);
         pass->idle_s += (o->host_dispatches ? stack->experts_host_s : 0) + stack->launch_s;

@@ -139,7 +139,7 @@ static dts_part layer_part(const walk *w, int64_t layer) {
 
 /* A layer's kernels in one direction are a graph where the stack captures layers. */
 static void capture(const walk *w, dts_part part, bool begins) {
-    if (dts_part_is_layer(part)) {
+    if (dts_part_is_layer(part) && !dts_stack_captures_modules(w->b->plan->job.stack)) {
         dts_build_capture(w->b, w->pass->stage, DTS_GRAPHS_LAYERS, begins);
     }
 }

@@ -74,6 +74,7 @@ static void add_exchange(walk *w, const dts_operator *o, dts_exchange exchange, 
     if (exchange == DTS_EXCHANGE_NONE || dts_lower_placement(w->b->plan, w->pass->stage->index, group).ranks == 1) {
         return;
     }
+    dts_walk_capture_exchange(w, group);
     if (exchange == DTS_EXCHANGE_ALL_GATHER && group == DTS_GROUP_TENSOR && !o->plain_exchange &&
         dts_async_gathers_here(w)) {
         dts_async_gather(w, o->exchange_B, info);
@@ -104,7 +105,7 @@ static bool splits_attention(const dts_builder *b, const dts_operator *o) {
 /* Tensors for the casts of each expert, before any is launched. */
 static void prepare_casts(walk *w, const dts_operator *o, int kernels) {
     const double host_s = (double)o->expert_casts * w->b->plan->job.stack->fp8_expert_host_s;
-    if (kernels > 0 && host_s > 0) {
+    if (kernels > 0 && host_s > 0 && !w->pass->stage->captured) {
         dts_build_host(w->b, w->pass->stage, host_s, w->backward, DTS_NO_ID, "prepare casts");
     }
 }
@@ -216,6 +217,7 @@ static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer
         return;
     }
     dts_walk_branch(w, o);
+    dts_walk_capture(w, o);
     dts_task_info info = task_info(w, role, layer, o->name, t->forward_flops);
     w->gradient = false;
     const bool shard = role == DTS_ROLE_RECOMPUTE && o->repeats_shard;
@@ -236,8 +238,7 @@ static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer
     }
     dts_sync_after_product(w->pass->sync, w->pass->chunk, w->position, index, DTS_PRODUCT_NO_GRADIENT, w->last);
     if (o->host_reads) {
-        const double dispatch_s = o->host_dispatches ? b->plan->job.stack->experts_host_s : 0;
-        dts_build_read(b, w->pass->stage, dispatch_s, w->backward, w->last);
+        dts_walk_read(w, o);
     }
     add_exchange(w, o, behind, &info);
 }
@@ -316,6 +317,7 @@ static void backward_input(walk *w, dts_part part, size_t index, int32_t layer, 
     const dts_operator *o = &w->b->work[part].operators.items[index];
     const dts_operator_times *t = &w->b->work[part].times[index];
     dts_walk_branch(w, o);
+    dts_walk_capture(w, o);
     dts_task_info info = task_info(w, DTS_ROLE_BACKWARD, layer, o->name, t->backward_input_flops);
     w->gradient = true;
     dts_exchange behind = o->backward_exchange;
@@ -400,6 +402,7 @@ static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer,
     const dts_operator *o = &w->b->work[part].operators.items[index];
     const dts_operator_times *t = &w->b->work[part].times[index];
     dts_walk_branch(w, o);
+    dts_walk_capture(w, o);
     if (o->gathers_again_B > 0) {
         /* sequence parallelism kept a shard of the input; the weight gradient needs all of it */
         dts_task_info again = task_info(w, DTS_ROLE_COMMUNICATION, layer, o->name, 0);
@@ -503,6 +506,7 @@ static void backward_operators(walk *w, dts_part part, int32_t layer, dts_op_kin
         resume_chain(w);
     }
     dts_walk_branch(w, NULL);
+    dts_walk_capture(w, NULL);
 }
 
 void dts_step_lower(dts_walk *w, const dts_step *s) {
@@ -516,9 +520,11 @@ void dts_step_lower(dts_walk *w, const dts_step *s) {
                 forward_operator(w, s->part, i, s->layer, DTS_ROLE_FORWARD, keep);
             }
             dts_walk_branch(w, NULL);
+            dts_walk_capture(w, NULL);
             break;
         case DTS_BLOCK_RECOMPUTE:
             recompute_operators(w, s->part, 0, count, s->layer, true, s->ends);
+            dts_walk_capture(w, NULL);
             break;
         case DTS_BLOCK_BACKWARD:
             backward_operators(w, s->part, s->layer, DTS_OP_BACKWARD);

@@ -34,6 +34,8 @@ typedef struct dts_walk {
     bool branched, beside;   /* there are two branches; it stands on the side one */
     dts_branch other;
     const dts_operator *held; /* what it keeps of its layer's input lies elsewhere already; NULL: none does */
+    bool reads; /* the host reads token counts behind the CUDA graph that is open, and then takes read_s */
+    double read_s;
 } dts_walk;
 
 /* kernels launches that share duration_s evenly; returns the first, DTS_NO_ID without any. */
@@ -47,6 +49,17 @@ int64_t dts_checkpoint_span(const dts_plan *plan, const dts_chunk *chunk, int64_
 /* Steps to the branch that an operator is of, where it is not on it, and joins both where it reads both; NULL: a part
  * ends, and with it the side branch (branches.c). */
 void dts_walk_branch(dts_walk *w, const dts_operator *o);
+
+/* Where CUDA graphs hold modules of layers: begins a graph with the first operator of those, and ends it before the
+ * first one of others, before an exchange of others (operator NULL) and with the part (graphs.c). */
+void dts_walk_capture(dts_walk *w, const dts_operator *o);
+/* The host reads token counts that an operator has made: behind the graph that holds it, where one does. */
+void dts_walk_read(dts_walk *w, const dts_operator *o);
+/* An exchange comes: one of experts is in no graph that does not hold experts. */
+void dts_walk_capture_exchange(dts_walk *w, dts_group_kind group);
+
+/* What such graphs hold beyond what runs without them, B. */
+double dts_graph_pool_B(const dts_builder *b);
 
 /* What task does to the memory of the pass's stage; nothing for DTS_NO_ID (operators.c). */
 void dts_walk_memory(dts_walk *w, dts_id task, dts_memory_moment moment, dts_memory_category category, double bytes);

@@ -138,6 +138,98 @@ static void what_the_host_decides_is_refused(void **state) {
     }
 }
 
+/* Layers with experts behind one without, whose tokens are exchanged by all-to-all. */
+static const char experts[] =
+    "model: {profile: deepseek-v2-lite, layers: 5}\n"
+    "cluster: {profile: dgx-h100, nodes: 1}\n"
+    "stack: {profile: megatron-core, launch: 30us, backward_launch: 30us, experts_host: 100us}\n"
+    "training: {sequence_length: 1024, micro_batch: 1, global_batch: 32, precision: bf16}\n"
+    "parallelism: {data_parallel: ddp, expert: 8}\n";
+
+static dts_result *simulate_modules(const char *scenario, const char *modules, const char *more) {
+    char settings[LONGEST_SETTINGS];
+    snprintf(settings, sizeof settings, "stack.cuda_graphs=layers stack.cuda_graph_modules=[%s]%s%s", modules,
+             more[0] != '\0' ? " " : "", more);
+    return simulate_text(scenario, settings);
+}
+
+/* Of 8 microbatches a replica and 6 layers: neighbours are one graph, so that all of a layer is what layers are. */
+static void modules_are_launched_once_a_layer(void **state) {
+    (void)state;
+    dts_result *none = simulate_text(base, "");
+    dts_result *layers = simulate_text(base, "stack.cuda_graphs=layers");
+    dts_result *all = simulate_modules(base, "attn,mlp", "");
+    dts_result *attention = simulate_modules(base, "attn", "");
+    dts_result *absent = simulate_modules(base, "moe_router", "");
+    assert_int_equal(spans_named(attention, "launch graph"), 8 * 6 * 2);
+    assert_int_equal(spans_named(all, "launch graph"), 8 * 6 * 2);
+    assert_int_equal(spans_named(all, "launch"), spans_named(layers, "launch"));
+    assert_close(all->iteration_time_s, layers->iteration_time_s, 0, 0);
+    assert_true(spans_named(layers, "launch") < spans_named(attention, "launch"));
+    assert_true(spans_named(attention, "launch") < spans_named(none, "launch"));
+    assert_int_equal(spans_named(absent, "launch graph"), 0); /* no layer has experts */
+    assert_close(absent->iteration_time_s, none->iteration_time_s, 0, 0);
+    dts_result *const results[] = {none, layers, all, attention, absent};
+    for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
+        dts_result_free(results[i]);
+    }
+}
+
+/* 4 microbatches, 4 layers with experts and 1 without. The host reads token counts once for each as without graphs,
+ * behind what has been captured; the more is, the sooner all is done. */
+static void dropless_experts_leave_the_rest_to_graphs(void **state) {
+    (void)state;
+    static const struct {
+        const char *modules;
+        int graphs; /* of layers, for each microbatch and direction */
+    } steps[] = {{"attn", 5}, {"attn,mlp", 5}, {"attn,mlp,moe_router", 5}, {"attn,mlp,moe_router,moe_preprocess", 5}};
+    dts_result *none = simulate_text(experts, "");
+    const size_t reads = spans_named(none, "read token counts");
+    size_t launches = spans_named(none, "launch");
+    double time_s = none->iteration_time_s;
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        dts_result *r = simulate_modules(experts, steps[i].modules, "");
+        assert_int_equal(spans_named(r, "launch graph"), 4 * 2 * steps[i].graphs);
+        assert_int_equal(spans_named(r, "read token counts"), reads);
+        assert_true(spans_named(r, "launch") < launches);
+        assert_true(r->iteration_time_s <= time_s);
+        assert_close(sum_of_shares(&r->time_s), r->iteration_time_s, 1e-9, 0);
+        launches = spans_named(r, "launch");
+        time_s = r->iteration_time_s;
+        dts_result_free(r);
+    }
+    assert_int_equal(reads, 4 * 4);
+    dts_result *attention = simulate_modules(experts, "attn", ""); /* a pool of its own */
+    assert_true(attention->peak_allocated_gib > none->peak_allocated_gib);
+    assert_close(attention->peak_allocated_gib, none->peak_allocated_gib, 0.02, 0);
+    dts_result_free(attention);
+    print_message("none %.2f ms, all but experts %.2f ms\n", 1e3 * none->iteration_time_s, 1e3 * time_s);
+    assert_true(time_s < 0.95 * none->iteration_time_s);
+    dts_result_free(none);
+}
+
+/* Two graphs a layer where attention stands between nothing that is captured; recomputation within is part of them. */
+static void modules_apart_are_graphs_of_their_own(void **state) {
+    (void)state;
+    dts_result *router = simulate_modules(experts, "moe_router", "");
+    assert_int_equal(spans_named(router, "launch graph"), 4 * 2 * 4);
+    dts_result *again = simulate_modules(experts, "attn,moe_router", "training.recompute=selective");
+    assert_int_equal(spans_named(again, "launch graph"), 4 * 2 * 5);
+    /* padded experts may be captured, too: then nothing of a layer is left */
+    dts_result *padded = simulate_modules(experts, "attn,mlp,moe", "model.capacity_factor=1");
+    dts_result *layers = simulate_text(experts, "stack.cuda_graphs=layers model.capacity_factor=1");
+    assert_close(padded->iteration_time_s, layers->iteration_time_s, 0, 0);
+    assert_int_equal(spans_named(padded, "launch"), spans_named(layers, "launch"));
+    dts_result_free(router);
+    dts_result_free(again);
+    dts_result_free(padded);
+    dts_result_free(layers);
+    assert_refused(experts, "stack.cuda_graphs=layers stack.cuda_graph_modules=[attn,moe]", "cannot be captured");
+    assert_refused(experts, "stack.cuda_graphs=layers stack.cuda_graph_modules=[moe_preprocess]", "moe_router only");
+    assert_refused(experts, "stack.cuda_graphs=layers stack.cuda_graph_modules=[moe,moe_router]", "name one of them");
+    assert_refused(experts, "stack.cuda_graphs=layers stack.cuda_graph_modules=[router]", "'router' is no module");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_graph_is_launched_once),
@@ -145,6 +237,9 @@ int main(void) {
         cmocka_unit_test(what_stands_between_graphs_stays),
         cmocka_unit_test(an_iteration_holds_collectives_of_whole_units),
         cmocka_unit_test(what_the_host_decides_is_refused),
+        cmocka_unit_test(modules_are_launched_once_a_layer),
+        cmocka_unit_test(dropless_experts_leave_the_rest_to_graphs),
+        cmocka_unit_test(modules_apart_are_graphs_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
