@@ -442,6 +442,7 @@ typedef struct dts_stack {
     int64_t device_dispatch_domain; /* GPUs joined by links from which on a dispatcher on the device needs no counts on
                                        the host; 0: none does */
     bool device_dispatch_reads;     /* … but the counts of rows that came, where products are library calls */
+    bool device_dispatch_waits;     /* … before they are sent: the host makes room for them (DeepEP) */
     bool shared_expert_overlap;     /* shared experts run beside the exchanges of tokens */
     bool tokens_cross_once;         /* a token for several experts of a node crosses the network once (DeepEP) */
     bool separate_bias; /* biases are added by a kernel of their own (PyTorch before 1.12), else by the product */

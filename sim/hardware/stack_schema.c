@@ -303,6 +303,12 @@ static const dts_field stack_fields[] = {
      .help = "with device_dispatch_domain: the host waits for the counts of rows that came, which the products of "
              "experts need "
              "unless they are grouped"},
+    {.key = "device_dispatch_waits",
+     .type = DTS_FIELD_BOOL,
+     .preset = "false",
+     .offset = offsetof(dts_stack, device_dispatch_waits),
+     .help = "with device_dispatch_domain: the host waits for these counts before rows are sent, to make room for them "
+             "(DeepEP), whichever way the products run"},
     {.key = "shared_expert_overlap",
      .type = DTS_FIELD_BOOL,
      .preset = "false",

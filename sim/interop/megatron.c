@@ -193,7 +193,9 @@ static const dts_mapping training_rules[] = {
 
 /* megatron/core/transformer/moe/token_dispatcher.py, _DeepepManager: rows are sent by kernels of DeepEP, which tell the
  * host how many have come. */
-#define DEEP_EP   "stack.tokens_cross_once=true; stack.device_dispatch_domain=2; stack.device_dispatch_reads=true"
+#define DEEP_EP                                                      \
+    "stack.tokens_cross_once=true; stack.device_dispatch_domain=2; " \
+    "stack.device_dispatch_reads=true; stack.device_dispatch_waits=true"
 #define HYBRID_EP "stack.tokens_cross_once=false; stack.device_dispatch_domain=2"
 static const dts_mapping plan_rules[] = {
     {"parallelism.tensor=@", "tensor-model-parallel-size=@", 0, NULL, false},

@@ -35,7 +35,9 @@
  *
  * Dropless routing without grouped kernels needs token counts on the host (sizes of the products and of the
  * all-to-all): the host waits for the router, or, where the device dispatches, for the rows that have come, whose
- * counts the products' sizes still are [7]. Padded sizes are known beforehand.
+ * counts the products' sizes still are [7]. DeepEP makes room for the rows that come: its dispatch exchanges counts
+ * first, and the host spins until they are there [11], whatever the products are. Backward has the counts of forward,
+ * recomputation asks again. Padded sizes are known beforehand.
  *
  * Tensor parallelism: each rank routes its own positions, and the shared expert is split, gathers and scatters as the
  * dense block does. Experts are whole on each rank, or split among t of them (expert tensor parallelism [4]) as a dense
@@ -51,7 +53,10 @@
  * [7] [4], TEGroupedMLP: forward (tokens_per_expert.tolist()) and _apply_bias.
  * [8] [4], moe_utils.py, z_loss_func; Zoph et al. 2022, ST-MoE, arXiv 2202.08906, equation 5.
  * [9] DeepSeek-AI 2024, DeepSeek-V3, arXiv 2412.19437, section 3.3.3, low-precision communication.
- * [10] [4], shared_experts.py and MoEAlltoAllTokenDispatcher: moe_shared_expert_overlap. */
+ * [10] [4], shared_experts.py and MoEAlltoAllTokenDispatcher: moe_shared_expert_overlap.
+ * [11] deepseek-ai/DeepEP csrc/deep_ep.cpp, intranode_dispatch and internode_dispatch: a loop over moe_recv_counter
+ *      unless cached (the handle of forward) or num_worst_tokens; Megatron-LM
+ * megatron/core/transformer/moe/fused_a2a.py gives no num_worst_tokens, and its counts are on the host then. */
 #include <math.h>
 
 #include "model/builder.h"
@@ -376,6 +381,7 @@ static void add_dispatch(dts_builder *builder, const routed *r) {
     dts_operator *leave = (r->once ? add_device_dispatch : add_permute)(builder, r);
     builder->region = DTS_REGION_EXPERTS;
     exchange_rows(builder, r, r->sent_B, &leave->forward_exchange, leave);
+    leave->host_reads = r->once && builder->execution->awaits_rows;
     add_beside(builder, add_shared_up);
     share_rows(builder, r, true);
     if (exchanges_tokens(builder)) {
@@ -383,7 +389,8 @@ static void add_dispatch(dts_builder *builder, const routed *r) {
         if (builder->execution->expert_tensor == 1) {
             exchange_rows(builder, r, r->token_B, &sort->backward_exchange, sort);
         }
-        sort->host_reads = r->once && builder->execution->reads_sizes && !builder->execution->grouped_products;
+        sort->host_reads = r->once && builder->execution->reads_sizes && !builder->execution->grouped_products &&
+                           !builder->execution->awaits_rows;
     }
 }
 

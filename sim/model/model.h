@@ -242,6 +242,7 @@ typedef struct dts_execution {
     bool fuse_expert_bias; /* the bias behind the experts, weighed by the gates, is added in one kernel */
     bool shared_beside;    /* shared experts run beside the exchanges of tokens, where the host dispatches */
     bool reads_sizes;      /* a dispatcher on the device tells the host how many rows came: sizes of library calls */
+    bool awaits_rows;      /* … and the host waits for that before they are sent */
     bool separate_bias;    /* biases added by a kernel of their own instead of in the product's epilogue */
     bool sums_branches;    /* blocks side by side: partial sums of both are added before one reduction */
     bool sums_branch_gradients; /* … and the gradients of a shared input */

@@ -183,6 +183,7 @@ dts_execution dts_plan_execution(const dts_plan *plan) {
         .fuse_epilogues = stack->fuse_epilogues,
         .fuse_expert_bias = stack->fuse_expert_bias || stack->compile,
         .reads_sizes = stack->device_dispatch_reads,
+        .awaits_rows = stack->device_dispatch_waits,
         .shared_beside = stack->shared_expert_overlap,
         .fuse_loss = stack->fuse_loss || (stack->compile && stack->compile_loss),
         .separate_bias = stack->separate_bias,

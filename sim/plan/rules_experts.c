@@ -115,18 +115,21 @@ static dts_status check_graphs(const dts_plan *plan, dts_diag *diag) {
     const dts_stack *stack = plan->job.stack;
     const bool calls = stack->experts != DTS_EXPERTS_GROUPED; /* for each expert, whose sizes the host must know */
     const bool device = copy_ranks(plan) > 1 && dts_plan_dispatches_on_device(plan);
-    const bool reads = device ? stack->device_dispatch_reads && calls : copy_ranks(plan) > 1 || calls;
+    const bool reads = device ? stack->device_dispatch_waits || (stack->device_dispatch_reads && calls)
+                              : copy_ranks(plan) > 1 || calls;
     const bool captured = dts_stack_captures_all(stack) ||
                           (dts_stack_captures_modules(stack) && dts_stack_captures(stack, DTS_GRAPH_MOE));
     if (dts_model_expert_layers(model) == 0 || !captured || !reads || model->capacity_factor > 0) {
         return DTS_OK;
     }
+#define REST "capture the rest, by stack.cuda_graph_modules: [attn, moe_router] with cuda_graphs: layers"
     return dts_diag_error(diag, NULL, "stack.cuda_graphs",
-                          device
-                              ? "use cuda_graphs: none, or stack.device_dispatch_reads: false if products take their "
-                                "sizes from the device"
-                              : "use cuda_graphs: none, or set model.capacity_factor",
+                          !device                        ? "set model.capacity_factor, or " REST
+                          : stack->device_dispatch_waits ? REST
+                                                         : "set stack.device_dispatch_reads: false if products take "
+                                                           "their sizes from the device, or " REST,
                           "dropless experts cannot be captured: the host reads how many tokens each one gets");
+#undef REST
 }
 
 /* The mean is what a rank of expert gets of all tokens: none can receive more than all. */

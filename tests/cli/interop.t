@@ -465,9 +465,9 @@ stack:
   tokens_cross_once: true
   device_dispatch_domain: 2
   device_dispatch_reads: true
+  device_dispatch_waits: true
   experts_sms: 24
   fuse:
-    loss: false
 $ DTSIM_DATA=$DATA dtsim export deepep.yaml --to megatron-lm | grep -E -- '--(moe-.*(deepep|dispatcher)|activation)'
     --moe-token-dispatcher-type flex \
     --moe-enable-deepep \

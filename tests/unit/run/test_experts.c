@@ -73,6 +73,43 @@ static void sizes_are_read_behind_a_dispatch_on_the_device(void **state) {
     dts_result_free(reads);
 }
 
+static double time_of(const char *settings, const char *more) {
+    char all[LONGEST_SETTINGS];
+    snprintf(all, sizeof all, "%s%s%s", settings, more[0] != '\0' ? " " : "", more);
+    dts_result *r = simulate_text(base, all);
+    const double time_s = r->iteration_time_s;
+    dts_result_free(r);
+    return time_s;
+}
+
+/* DeepEP's host waits for counts before rows are sent, also where products take theirs from the device: once in each
+ * layer's forward, where the GPU idles until the exchange is launched, again where that is repeated, and not in
+ * backward, which has the counts. What comes behind the exchange is launched meanwhile. */
+static void deep_ep_waits_before_rows_are_sent(void **state) {
+    (void)state;
+    static const char grouped[] =
+        "stack.device_dispatch_domain=8 stack.experts=grouped stack.launch=50us stack.backward_launch=50us "
+        "training.micro_batch=4 training.sequence_length=16384"; /* the GPU is behind the host */
+    static const char calls[] =
+        "stack.device_dispatch_domain=8 stack.launch=50us stack.backward_launch=50us training.micro_batch=4 "
+        "training.sequence_length=16384";
+    static const char waits[] = "stack.device_dispatch_waits=true";
+    static const char waits_again[] = "stack.device_dispatch_waits=true training.recompute=full";
+    const double blind_s = time_of(grouped, ""), waits_s = time_of(grouped, waits);
+    assert_close(time_of(grouped, "stack.device_dispatch_reads=false"), blind_s, 0, 0);
+    const double lost_s = waits_s - blind_s;
+    const double lost_again_s = time_of(grouped, waits_again) - time_of(grouped, "training.recompute=full");
+    print_message("%.3f ms, with waits +%.3f, with recomputation, too, +%.3f\n", 1e3 * blind_s, 1e3 * lost_s,
+                  1e3 * lost_again_s);
+    assert_true(lost_s >= LAYERS * 50e-6);
+    assert_close(lost_again_s, 2 * lost_s, 0.2, 0);
+    assert_true(time_of(calls, waits) <= time_of(calls, ""));
+    assert_refused_with(NULL, base,
+                        "stack.device_dispatch_domain=8 stack.experts=grouped stack.device_dispatch_waits=true "
+                        "stack.cuda_graphs=layers",
+                        "dropless experts cannot be captured", "stack.cuda_graph_modules");
+}
+
 /* Where neither dispatch nor products ask the host for counts, dropless experts are captured like the rest. */
 static void experts_without_counts_are_captured(void **state) {
     (void)state;
@@ -488,6 +525,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tokens_are_sent_there_and_back),
         cmocka_unit_test(sizes_are_read_behind_a_dispatch_on_the_device),
+        cmocka_unit_test(deep_ep_waits_before_rows_are_sent),
         cmocka_unit_test(experts_without_counts_are_captured),
         cmocka_unit_test(scaled_positions_may_need_kernels_of_their_own),
         cmocka_unit_test(turns_end_at_exchanges_of_experts),
