@@ -260,6 +260,17 @@ static dts_status inter_check(dts_binder *binder, const dts_node *node, const ch
     return DTS_OK;
 }
 
+#define OVERSUBSCRIBED                                                                                                 \
+    "write node_goodput, what a node gets when all send: half of its adapters' rate where a fabric is oversubscribed " \
+    "2:1"
+static const dts_key_hint inter_hints[] = {
+    {"oversubscription", OVERSUBSCRIBED},
+    {"oversubscribed", OVERSUBSCRIBED},
+    {"bandwidth", "write nic_bandwidth, and node_goodput for what a node gets of all its adapters"},
+    {"latency", "write base_latency, of a whole collective, or hop_latency, of each of its steps"},
+    {NULL, NULL},
+};
+
 static const dts_schema inter_schema = {
     .name = "inter",
     .help = "between nodes",
@@ -267,6 +278,7 @@ static const dts_schema inter_schema = {
     .field_count = sizeof inter_fields / sizeof *inter_fields,
     .struct_size = sizeof(dts_inter),
     .check = inter_check,
+    .hints = inter_hints,
 };
 
 static const dts_field host_fields[] = {

@@ -43,7 +43,7 @@ static void cluster_loads(profiles *p, const char *name) {
     check_gpu(&cluster.gpu);
     assert_true(cluster.nodes >= 1 && cluster.gpus_per_node >= 1);
     assert_true(cluster.intra.efficiency > 0);
-    assert_true(cluster.host.memory_B > cluster.gpu.memory_B);
+    assert_true(cluster.host.memory_B > 0.6 * cluster.gpu.memory_B); /* small cloud machines have less than their GPU */
 }
 
 static void stack_loads(profiles *p, const char *name) {
