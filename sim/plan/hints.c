@@ -1,6 +1,8 @@
 /* Keys and values as other tools call them, and keys looked for in the wrong map: what to write instead. */
 #include "plan/internal.h"
 
+#define WHOLE_RUN \
+    "an iteration is simulated; write tokens: N for time and money of a whole run, epochs x samples x tokens of each"
 #define FROM_BATCH \
     "it follows: global_batch = micro_batch x accumulation x data-parallel ranks; set training.global_batch"
 #define NO_EFFECT       "it changes neither time nor memory: leave it out"
@@ -37,9 +39,12 @@ const dts_key_hint dts_training_hints[] = {
     {"lr", NO_EFFECT},
     {"weight_decay", NO_EFFECT},
     {"warmup_steps", NO_EFFECT},
-    {"epochs", "an iteration is simulated; write tokens: N for time and money of a whole run"},
-    {"steps", "an iteration is simulated; write tokens: N for time and money of a whole run"},
-    {"max_steps", "an iteration is simulated; write tokens: N for time and money of a whole run"},
+    {"epochs", WHOLE_RUN},
+    {"num_epochs", WHOLE_RUN},
+    {"num_train_epochs", WHOLE_RUN},
+    {"samples", WHOLE_RUN},
+    {"steps", WHOLE_RUN},
+    {"max_steps", WHOLE_RUN},
     {NULL, NULL},
 };
 

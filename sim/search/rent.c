@@ -394,6 +394,10 @@ dts_status dts_rent_search(const dts_rent_request *request, dts_rent **out, dts_
     const bool few = rent->asked <= MOST_THOROUGH; /* all may be searched as if they were the answer */
     dts_status status = request->cluster_count > 0 ? look_at_own_cluster(request, rent, diag) : DTS_OK;
     for (size_t i = 0; i < clusters * sizes && status == DTS_OK && !rent->interrupted; i++) {
+        if (i % sizes > 0 && request->alone != NULL && request->alone[i / sizes]) {
+            rent->asked--;
+            continue;
+        }
         dts_offer *offer = &rent->offers[rent->count++];
         offer->cluster = request->cluster_count > 0 ? request->clusters[i / sizes] : NULL;
         offer->price = price_of(request, offer->cluster);

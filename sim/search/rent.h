@@ -19,6 +19,7 @@ typedef struct dts_rent_request {
     size_t cluster_count;
     const char *const *nodes; /* numbers of nodes; empty: the scenario's own */
     size_t node_count;
+    const bool *alone; /* clusters of which only the first number of nodes is an offer; NULL: none */
     const dts_rent_price *prices;
     size_t price_count;
     const char *own_cluster;   /* what prices call the scenario's own; NULL: nothing */

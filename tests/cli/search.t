@@ -116,12 +116,25 @@ error: time and money of a training run need --tokens
 [2]
 $ dtsim search small.yaml --tokens 1e9 --deadline soon 2>&1 | head -1
 error: --deadline: expected a time, got 'soon'
+% Epochs, samples and tokens of each are as good as their product; other tools' options for the length of a run are told so.
+$ dtsim run small.yaml --tokens 2x500x1M | grep 'Whole run'
+Whole run: 1.00 billion tokens in 54.8 min
+$ dtsim run small.yaml --tokens 1e9 | grep 'Whole run'
+Whole run: 1.00 billion tokens in 54.8 min
+$ dtsim run small.yaml --tokens 2x500x 2>&1 | head -1
+--tokens: error: unknown unit 'x500x' in '2x500x' [training.tokens]
+$ dtsim run small.yaml --tokens 2xmany 2>&1 | head -1
+--tokens: error: unknown unit 'xmany' in '2xmany' [training.tokens]
+$ dtsim run small.yaml --epochs=3
+error: unknown option '--epochs'
+  help: write --tokens 3x50000x1200: epochs, samples, tokens of each
+[2]
 % A budget beside the deadline, what can be rented, and a page.
 $ dtsim search small.yaml --space rent --tokens 1e9 --over offload=none --simulate 2 --nodes 1,2 --objective cost --deadline "12 h" --budget "10 kUSD" --html rent.html --width 200 | sed -nE '1p; s/[0-9.,]+ (h|min|days|USD)/N \1/g; /^Rent/p'
 1.00 billion tokens of gpt within 12.0 h for at most 10,000 USD, by cost
-Rent 1 × coreweave-hgx-h100 (8 H100-SXM5-80GB): N min, N USD, the cheapest of 26 offers that can do it within N h for at most N USD.
+Rent 1 × aws-g6e-xlarge (1 L40S-48GB): N h, N USD, the cheapest of 33 offers that can do it within N h for at most N USD.
 $ grep -c '</title></g>' rent.html; grep -cE 'https?:|<script|<link' rent.html
-26
+33
 0
 [1]
 % Times of minutes stand in minutes below the picture.

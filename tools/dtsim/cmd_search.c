@@ -65,7 +65,7 @@ static const struct argp_option options[] = {
      "with each of these numbers of nodes, e.g. 4..32*2 (--space rent: 1 to 64, doubling)", 4},
     {"price", OPTION_PRICE, "CLUSTER=USD/h", 0,
      "what a node of this cluster profile costs, e.g. dgx-h100=\"30 USD/h\"; repeatable", 4},
-    {"tokens", OPTION_TOKENS, "N", 0, "tokens to train on, e.g. 300B (300e9): tells time and money", 4},
+    {"tokens", OPTION_TOKENS, "N", 0, "tokens to train on, e.g. 300B (300e9) or 3x50000x1200: tells time and money", 4},
     {"deadline", OPTION_DEADLINE, "TIME", 0, "what takes longer comes last, e.g. \"3 weeks\"", 4},
     {"budget", OPTION_BUDGET, "MONEY", 0, "what costs more comes last, e.g. 150k$ or \"3 MUSD\"", 4},
     {"export", OPTION_EXPORT, "LAUNCHER", 0,
@@ -234,7 +234,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
         case OPTION_PRICE:
             return parse_price(a, argument);
         case OPTION_TOKENS:
-            return parse_quantity(a, "--tokens", argument, DTS_DIM_COUNT, "write a number such as 300B", &a->tokens);
+            return parse_quantity(a, "--tokens", dts_tokens_written(a->tool, argument), DTS_DIM_COUNT,
+                                  "write a number such as 300B", &a->tokens);
         case OPTION_DEADLINE:
             return parse_quantity(a, "--deadline", argument, DTS_DIM_TIME,
                                   "write a time such as \"36 h\", \"10 d\" or \"3 weeks\"", &a->deadline_s);

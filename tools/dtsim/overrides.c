@@ -49,9 +49,30 @@ int dts_overrides_option(dts_overrides *overrides, dts_tool *tool, const char *o
     return add_option(overrides, tool, option, DTS_ORIGIN_INPUT, argument);
 }
 
+const char *dts_tokens_written(dts_tool *tool, const char *argument) {
+    double product = 1;
+    size_t factors = 0;
+    bool good = true, more = true;
+    for (const char *at = argument; good && more; factors++) {
+        const size_t length = strcspn(at, "*x");
+        char factor[32];
+        snprintf(factor, sizeof factor, "%.*s", (int)(length < sizeof factor ? length : 0), at);
+        double value = 0;
+        dts_diag *why = dts_diag_new();
+        good = dts_quantity_parse(factor, DTS_DIM_COUNT, &value, NULL, NULL, why) == DTS_OK;
+        dts_diag_free(why);
+        product *= value;
+        more = at[length] != '\0'; /* a last x has nothing behind it: no number */
+        at += length + more;
+    }
+    const char *written = good && factors > 1 ? dts_arena_printf(tool->arena, "%.17g", product) : NULL;
+    return written != NULL ? written : argument;
+}
+
 /* What is 0 in a scenario is not asked for; asked for on the command line it is a mistake. */
 int dts_overrides_tokens(dts_overrides *overrides, dts_tool *tool, const char *argument) {
     double tokens = 0;
+    argument = dts_tokens_written(tool, argument);
     dts_diag *why = dts_diag_new();
     const bool number = dts_quantity_parse(argument, DTS_DIM_COUNT, &tokens, NULL, NULL, why) == DTS_OK;
     dts_diag_free(why);

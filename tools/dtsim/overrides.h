@@ -18,11 +18,16 @@ int dts_overrides_option(dts_overrides *overrides, dts_tool *tool, const char *o
 /* The same for an option that stands for one key: --tokens N. */
 int dts_overrides_add(dts_overrides *overrides, dts_tool *tool, const char *option, const char *key, const char *value);
 /* --tokens N, which run, explain and compare share: training.tokens, above 0. */
-#define DTS_OPTION_ROW_TOKENS                                                                                \
-    {                                                                                                        \
-        "tokens", DTS_OPTION_TOKENS, "N", 0,                                                                 \
-            "time and money of a whole run of N tokens, e.g. 300B (300e9), with failures and checkpoints", 1 \
+#define DTS_OPTION_ROW_TOKENS                                                                                        \
+    {                                                                                                                \
+        "tokens", DTS_OPTION_TOKENS, "N", 0,                                                                         \
+            "time and money of a whole run of N tokens, e.g. 300B (300e9) or 3x50000x1200 (epochs, samples, tokens " \
+            "of each), with failures and checkpoints",                                                               \
+            1                                                                                                        \
     }
+/* "3x50000x1200", the epochs, samples and tokens of a sample, as their product, in the tool's arena; all else as it is.
+ */
+const char *dts_tokens_written(dts_tool *tool, const char *argument);
 int dts_overrides_tokens(dts_overrides *overrides, dts_tool *tool, const char *argument);
 void dts_overrides_free(dts_overrides *overrides);
 

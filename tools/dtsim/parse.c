@@ -117,6 +117,19 @@ static const dts_field *key_meant(const char *name, char *key, size_t size) {
     return found;
 }
 
+/* What other tools say of the length of a run, where this command takes --tokens. */
+static bool is_run_length(const char *name, const char *const *options, size_t count) {
+    static const char *const lengths[] = {"epochs", "num-epochs", "num_train_epochs", "samples", "steps", "max_steps"};
+    bool length = false, tokens = false;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        length = length || strcmp(name, lengths[i]) == 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        tokens = tokens || strcmp(options[i], "tokens") == 0;
+    }
+    return length && tokens;
+}
+
 /* argp stopped before argv[stopped_at]: says what is wrong with the option it had just read. */
 static int explain(dts_tool *tool, const char *command, const struct argp *argp, char **argv, int stopped_at) {
     const char *text = stopped_at > 0 ? argv[stopped_at - 1] : "";
@@ -161,7 +174,9 @@ static int explain(dts_tool *tool, const char *command, const struct argp *argp,
     }
     char key[96];
     const dts_field *meant = sets ? key_meant(name, key, sizeof key) : NULL;
-    if (meant != NULL && meant->type == DTS_FIELD_MAP) {
+    if (is_run_length(name, names, count)) {
+        snprintf(see, sizeof see, "write --tokens 3x50000x1200: epochs, samples, tokens of each");
+    } else if (meant != NULL && meant->type == DTS_FIELD_MAP) {
         snprintf(see, sizeof see, "it is a section: --set %s.KEY=VALUE sets one of its keys", key);
     } else if (meant != NULL) {
         snprintf(see, sizeof see, "it is a key: --set %s=VALUE", key);

@@ -11,14 +11,20 @@ static const char *const usual_nodes[] = {"1", "2", "4", "8", "16", "32", "64"};
 
 typedef struct offers {
     const char **clusters; /* in the tool's arena */
+    bool *alone;           /* of each: nothing joins its nodes */
     size_t count;
     dts_text unpriced; /* "dgx-2, dgx-a100-40gb" */
 } offers;
 
+static bool is_alone(const dts_cluster *cluster) {
+    return cluster->inter.transport == DTS_TRANSPORT_NONE;
+}
+
 /* Is what the user names a profile? A name that is none is a mistake, not an offer without a plan. */
-static dts_status check_named(dts_tool *tool, const char *name) {
+static dts_status check_named(dts_tool *tool, const char *name, bool *alone) {
     dts_profile profile;
     dts_status status = dts_profile_read(tool, dts_profile_kind_named("clusters"), name, &profile, tool->diag);
+    *alone = status == DTS_OK && is_alone(profile.bound);
     dts_document_free(profile.document);
     return status;
 }
@@ -32,12 +38,13 @@ static bool is_priced(const dts_rent_command *c, const char *name, const dts_clu
 }
 
 /* Clusters may be both named and meant by a pattern: they are one offer. */
-static void add_offer(offers *out, const char *name) {
+static void add_offer(offers *out, const char *name, bool alone) {
     for (size_t i = 0; i < out->count; i++) {
         if (strcmp(out->clusters[i], name) == 0) {
             return;
         }
     }
+    out->alone[out->count] = alone;
     out->clusters[out->count++] = name;
 }
 
@@ -54,7 +61,7 @@ static dts_status add_meant(dts_tool *tool, const dts_rent_command *c, const cha
         if (read && (dts_is_like(names[i], pattern) || dts_is_like(cluster->gpu.name, pattern))) {
             meant++;
             if (is_priced(c, names[i], cluster)) {
-                add_offer(out, names[i]);
+                add_offer(out, names[i], is_alone(cluster));
             } else {
                 dts_text_printf(&out->unpriced, "%s%s", out->unpriced.length > 0 ? ", " : "", names[i]);
             }
@@ -81,7 +88,8 @@ static dts_status find_clusters(dts_tool *tool, const dts_rent_command *c, offer
                                          &names, &all, tool->diag);
     if (status == DTS_OK) {
         out->clusters = dts_arena_array(tool->arena, all + item_count, sizeof *out->clusters);
-        status = out->clusters == NULL ? dts_diag_nomem(tool->diag) : DTS_OK;
+        out->alone = dts_arena_array(tool->arena, all + item_count, sizeof *out->alone);
+        status = out->clusters == NULL || out->alone == NULL ? dts_diag_nomem(tool->diag) : DTS_OK;
     }
     for (size_t i = 0; i < item_count && status == DTS_OK; i++) {
         if (strpbrk(items[i], "*?[") != NULL) {
@@ -91,8 +99,9 @@ static dts_status find_clusters(dts_tool *tool, const dts_rent_command *c, offer
             for (size_t k = 0; k < all; k++) {
                 name = dts_same_letters(names[k], items[i]) ? names[k] : name;
             }
-            status = check_named(tool, name);
-            add_offer(out, name);
+            bool alone = false;
+            status = check_named(tool, name, &alone);
+            add_offer(out, name, alone);
         }
     }
     if (status == DTS_OK && out->count == 0) {
@@ -130,6 +139,15 @@ static dts_status check_prices(dts_tool *tool, const dts_rent_command *c, const 
         }
     }
     return DTS_OK;
+}
+
+/* Does --set say how nodes are joined? */
+static bool says_network(const dts_rent_command *c) {
+    bool says = false;
+    for (size_t i = 0; i < c->overrides->count; i++) {
+        says = says || strncmp(c->overrides->items[i].key, "cluster.inter", strlen("cluster.inter")) == 0;
+    }
+    return says;
 }
 
 static dts_status write_answer(dts_tool *tool, const dts_rent_command *c, const dts_rent *rent, const char *unpriced) {
@@ -188,6 +206,7 @@ int dts_search_rent(dts_tool *tool, const dts_rent_command *c) {
     if (!c->offers_given && c->node_count == 0) {
         request.nodes = usual_nodes;
         request.node_count = sizeof usual_nodes / sizeof usual_nodes[0];
+        request.alone = says_network(c) ? NULL : of.alone;
     }
     const bool several = request.cluster_count > 1 || request.node_count > 1;
     request.first_simulations = several ? c->first_simulations : 0;
