@@ -53,7 +53,7 @@ need_to_test() {
     need clang=clang git=git valgrind=valgrind man=man-db
     # Named differently or part of clang in other releases; the pieces of tools/test.sh that miss them say so.
     local optional
-    for optional in clang-format=clang-format clang-tidy=clang-tidy clang-rt=libclang-rt-dev; do
+    for optional in clang-format=clang-format clang-tidy=clang-tidy clang-rt=libclang-rt-dev ld.lld=lld; do
         need "$optional" || true
     done
 }
