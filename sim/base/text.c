@@ -63,6 +63,20 @@ void dts_text_add_repeated(dts_text *text, const char *string, size_t times) {
     }
 }
 
+void dts_text_add_integer(dts_text *text, int64_t value) {
+    char digits[24];
+    size_t at = sizeof digits;
+    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    do {
+        digits[--at] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (value < 0) {
+        digits[--at] = '-';
+    }
+    dts_text_add_bytes(text, digits + at, sizeof digits - at);
+}
+
 void dts_text_add_word(dts_text *text, const char *string) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
     if (*string != '\0' && string[strspn(string, plain)] == '\0') {
@@ -81,14 +95,23 @@ void dts_text_add_word(dts_text *text, const char *string) {
 }
 
 void dts_text_vprintf(dts_text *text, const char *format, va_list arguments) {
+    enum { USUAL = 120 }; /* bytes for which room is made before the length is known */
     va_list again;
     va_copy(again, arguments);
-    int length = vsnprintf(NULL, 0, format, arguments);
-    if (length < 0) {
-        text->failed = true;
-    } else if (reserve(text, (size_t)length)) {
-        vsnprintf(text->data + text->length, (size_t)length + 1, format, again);
-        text->length += (size_t)length;
+    if (reserve(text, USUAL)) {
+        const size_t room = text->capacity - text->length;
+        const int length = vsnprintf(text->data + text->length, room, format, arguments);
+        if (length < 0) {
+            text->failed = true;
+        } else if ((size_t)length < room) {
+            text->length += (size_t)length;
+        } else if (reserve(text, (size_t)length)) {
+            vsnprintf(text->data + text->length, (size_t)length + 1, format, again);
+            text->length += (size_t)length;
+        }
+    }
+    if (text->data != NULL) { /* nothing of what failed */
+        text->data[text->length] = '\0';
     }
     va_end(again);
 }

@@ -9,6 +9,8 @@
  * Ahead of the streams of a device stands a thread "passes": kernels are slivers there until one has zoomed in.
  * The file is written event by event: a trace may be larger than memory. */
 #include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
 
 #include "report/format.h"
 #include "report/report.h"
@@ -44,8 +46,44 @@ static int64_t nanoseconds(dts_time time) {
     return (time + 500) / 1000;
 }
 
+/* A trace has millions of numbers, and printf takes most of the time that it takes to write one; so these are written
+ * digit by digit. */
+static void add_number(const char *key, int64_t value, dts_text *out) {
+    dts_text_add(out, key);
+    dts_text_add_integer(out, value);
+}
+
+/* The last digits of a decimal fraction. */
+static void add_fraction(int64_t value, size_t digits, dts_text *out) {
+    char text[8] = ".000000";
+    for (size_t i = digits; i > 0; i--) {
+        text[i] = (char)('0' + value % 10);
+        value /= 10;
+    }
+    dts_text_add_bytes(out, text, digits + 1);
+}
+
 static void add_microseconds(int64_t ns, dts_text *out) {
-    dts_text_printf(out, "%" PRId64 ".%03" PRId64, ns / 1000, ns % 1000);
+    dts_text_add(out, ns < 0 ? "-" : "");
+    dts_text_add_integer(out, llabs(ns) / 1000);
+    add_fraction(llabs(ns) % 1000, 3, out);
+}
+
+static bool is_whole(double value) {
+    return value >= 0 && value < 8e12 && value == floor(value);
+}
+
+/* In GiB with six decimals, as "%.6f" rounds. */
+static void add_gib(double bytes, dts_text *out) {
+    if (!is_whole(bytes)) {
+        dts_text_printf(out, "%.6f", bytes / 1073741824.0);
+        return;
+    }
+    const int64_t scaled = (int64_t)bytes * 1000000, half = INT64_C(1) << 29, rest = scaled % (2 * half);
+    int64_t millionths = scaled / (2 * half);
+    millionths += rest > half || (rest == half && millionths % 2 == 1);
+    dts_text_add_integer(out, millionths / 1000000);
+    add_fraction(millionths % 1000000, 6, out);
 }
 
 static void add_interval(dts_time start, dts_time end, dts_text *out) {
@@ -72,20 +110,26 @@ static void write_span(trace_writer *w, const dts_span *span) {
     dts_text *out = next_event(w);
     dts_text_add(out, "{\"ph\":\"X\",\"name\":");
     dts_format_json_string(span->name != NULL ? span->name : dts_span_kind_names[span->kind], out);
-    dts_text_printf(out, ",\"cat\":\"%s\",\"pid\":%u,\"tid\":%u", dts_span_kind_names[span->kind], span->device + 1,
-                    span->stream + 1);
+    dts_text_add(out, ",\"cat\":\"");
+    dts_text_add(out, dts_span_kind_names[span->kind]);
+    add_number("\",\"pid\":", (int64_t)span->device + 1, out);
+    add_number(",\"tid\":", (int64_t)span->stream + 1, out);
     add_interval(span->start, span->end, out);
-    dts_text_printf(out, ",\"args\":{\"kind\":\"%s\"", dts_span_kind_names[span->kind]);
+    dts_text_add(out, ",\"args\":{\"kind\":\"");
+    dts_text_add(out, dts_span_kind_names[span->kind]);
+    dts_text_add(out, "\"");
     if (span->microbatch >= 0) {
-        dts_text_printf(out, ",\"microbatch\":%" PRId32, span->microbatch);
+        add_number(",\"microbatch\":", span->microbatch, out);
     }
     if (span->layer >= 0) {
-        dts_text_printf(out, ",\"layer\":%" PRId32, span->layer);
+        add_number(",\"layer\":", span->layer, out);
     }
     if (span->chunk >= 0) {
-        dts_text_printf(out, ",\"chunk\":%" PRId32, span->chunk);
+        add_number(",\"chunk\":", span->chunk, out);
     }
-    if (span->bytes > 0) {
+    if (is_whole(span->bytes) && span->bytes > 0) {
+        add_number(",\"bytes\":", (int64_t)span->bytes, out);
+    } else if (span->bytes > 0) {
         dts_text_printf(out, ",\"bytes\":%.0f", span->bytes);
     }
     dts_text_add(out, "}}");
@@ -179,9 +223,12 @@ static void write_passes(trace_writer *w, const dts_result *result) {
 
 static void write_sample(trace_writer *w, const dts_memory_sample *sample) {
     dts_text *out = next_event(w);
-    dts_text_printf(out, "{\"ph\":\"C\",\"name\":\"allocated memory (GiB)\",\"pid\":%u,\"ts\":", sample->device + 1);
+    add_number("{\"ph\":\"C\",\"name\":\"allocated memory (GiB)\",\"pid\":", (int64_t)sample->device + 1, out);
+    dts_text_add(out, ",\"ts\":");
     add_microseconds(nanoseconds(sample->when), out);
-    dts_text_printf(out, ",\"args\":{\"allocated\":%.6f}}", sample->bytes / 1073741824.0);
+    dts_text_add(out, ",\"args\":{\"allocated\":");
+    add_gib(sample->bytes, out);
+    dts_text_add(out, "}}");
 }
 
 dts_status dts_report_trace(const dts_result *result, FILE *file) {
