@@ -253,8 +253,8 @@ dts_status dts_graph_freeze(dts_graph *graph, dts_diag *diag) {
     }
     dts_graph_nodes(graph)[graph->tasks] = (dts_node){0};
     dts_status status = check_tasks_exist(graph, diag);
-    dts_status (*const steps[])(dts_graph *, dts_diag *) = {index_places, index_streams, index_awaited,
-                                                            index_successors, index_effects};
+    dts_status (*const steps[])(dts_graph *, dts_diag *) = {index_effects, index_places, index_streams, index_awaited,
+                                                            index_successors};
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == DTS_OK; i++) {
         status = steps[i](graph, diag);
     }
@@ -263,6 +263,10 @@ dts_status dts_graph_freeze(dts_graph *graph, dts_diag *diag) {
     }
     graph->frozen = status == DTS_OK;
     graph->refused = !graph->frozen;
+    if (graph->frozen) { /* awaited has them */
+        free(graph->dependencies.items);
+        graph->dependencies = (dts_pool){.count = graph->dependencies.count};
+    }
     return status;
 }
 

@@ -92,7 +92,7 @@ struct dts_graph {
     dts_pool task_streams; /* dts_id */
     dts_pool flows;        /* dts_flow; tasks of one stream share it where it is the same */
     dts_pool hops;         /* dts_hop */
-    dts_pool dependencies; /* dts_dependency */
+    dts_pool dependencies; /* dts_dependency; freeze frees them and leaves their count */
     dts_pool places; /* dts_id: the task at a place in the order of streams; behind the last, place and id agree */
     dts_pool task_effects; /* dts_task_effect, in the order in which they were added; freed by freeze */
 
