@@ -11,6 +11,7 @@ typedef struct dts_fold {
     int64_t tried; /* microbatches that were simulated before, in vain; 0: none */
     dts_time tried_time;
     int64_t draining; /* the last so many of each direction, while the pipeline empties */
+    bool nearly;      /* all that was missing then is that fewer microbatches agree: the fewest more will show it */
     bool fills;       /* a guess: the orders of stages are known to keep the pace, though rounds are not whole yet */
 } dts_fold;
 
@@ -21,7 +22,8 @@ bool dts_fold_find(const dts_plan *plan, dts_fold *out);
 bool dts_fold_guess(const dts_plan *outline, dts_fold *out);
 /* Does the plan of fold->some microbatches drain as dts_fold_guess has thought? */
 bool dts_fold_holds(const dts_fold *fold, const dts_plan *part);
-/* Twice as many, after fold->some were not enough. False: all of them are not many more. */
+/* Half as many more, after fold->some were not enough, or one round more where that is nearly all that is missing.
+ * False: all of them are not many more. */
 bool dts_fold_retry(dts_fold *fold);
 
 /* How a simulated iteration repeats; borrows both arguments. */

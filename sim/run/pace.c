@@ -160,18 +160,23 @@ static dts_time moving(dts_rhythm *r) {
     return time;
 }
 
-/* Were fewer microbatches shorter by just their rounds? */
+/* Were fewer microbatches shorter by just their rounds? One round alone must show that all the others together change
+ * no more. */
 static bool fewer_agree(const dts_rhythm *r) {
     const dts_fold *fold = r->fold;
+    const bool one = fold->some - fold->tried == fold->round * fold->directions;
     const double rounds = (double)(fold->some - fold->tried) / (double)(r->round * r->directions);
     const double apart = (double)(r->m->to - r->m->from - fold->tried_time) - rounds * (double)r->length;
-    return fold->tried > 0 && fabs(apart) <= little * all_of_it(r);
+    const double times = one ? fmax(1, (double)dts_rhythm_rounds(r) / rounds) : 1;
+    return fold->tried > 0 && times * fabs(apart) <= little * all_of_it(r);
 }
 
 /* (3) */
 static bool transfers_keep_pace(dts_rhythm *r) {
     const dts_time time = moving(r);
-    return time < DTS_TIME_MAX && ((double)time <= little * all_of_it(r) || fewer_agree(r));
+    const bool may = time < DTS_TIME_MAX, goes = may && ((double)time <= little * all_of_it(r) || fewer_agree(r));
+    r->nearly |= may && !goes && r->fold->tried == 0;
+    return goes;
 }
 
 bool dts_rhythm_moves(const dts_rhythm *r, size_t device) {

@@ -55,9 +55,10 @@ static const dts_id *last_kernels(const dts_rhythm *r, size_t device, int64_t di
     return r->last + (int64_t)device * r->m->plan->passes + direction * r->each;
 }
 
-/* Times are whole picoseconds: rounding may differ from one round to the next. */
+/* Times are whole picoseconds, and rounding may differ from one round to the next. A task that ends later than D by
+ * part of it in every round is never later by more than part of the iteration. */
 bool dts_rhythm_same_length(dts_time a, dts_time b) {
-    static const double part = 1e-7;
+    static const double part = 1e-5;
     enum { ROUNDING = 1000 };
     return llabs(a - b) <= ROUNDING + (int64_t)(part * (double)b);
 }
@@ -132,50 +133,66 @@ static void find_spans(dts_rhythm *r) {
     }
 }
 
-/* Tasks of the compute stream behind `after` up to until, and the time that those of microbatches take. */
-static size_t work_between(const dts_rhythm *r, size_t device, dts_id after, dts_id until, dts_time *busy) {
+/* Kernels of microbatches on a compute stream. */
+typedef struct work {
+    size_t kernels;
+    dts_time busy;
+} work;
+
+static void add_work(const dts_rhythm *r, dts_id task, work *to) {
+    to->kernels++;
+    to->busy += dts_simulation_ends(r->m->simulation)[task] - dts_simulation_starts(r->m->simulation)[task];
+}
+
+/* Tasks of the compute stream behind `after` up to until, and of these what microbatches do. */
+static size_t work_between(const dts_rhythm *r, size_t device, dts_id after, dts_id until, work *out) {
     const dts_lowered *lowered = r->m->lowered;
-    const dts_time *starts = dts_simulation_starts(r->m->simulation);
-    const dts_time *ends = dts_simulation_ends(r->m->simulation);
     size_t all = 0;
     const dts_id *tasks = dts_graph_stream_tasks(lowered->graph, lowered->compute_stream[device], &all);
     size_t count = 0;
     bool inside = false;
-    *busy = 0;
+    *out = (work){0};
     for (size_t i = 0; i < all && (i == 0 || tasks[i - 1] != until); i++) {
         count += inside;
-        *busy += inside && lowered->infos[tasks[i]].microbatch >= 0 ? ends[tasks[i]] - starts[tasks[i]] : 0;
+        if (inside && lowered->infos[tasks[i]].microbatch >= 0) {
+            add_work(r, tasks[i], out);
+        }
         inside |= tasks[i] == after;
     }
     return count;
 }
 
 /* What the microbatches of a round ask of a device's compute stream. */
-static dts_time work_of_microbatches(const dts_rhythm *r, size_t device) {
+static work work_of_microbatches(const dts_rhythm *r, size_t device) {
     const dts_lowered *lowered = r->m->lowered;
-    const dts_time *starts = dts_simulation_starts(r->m->simulation);
-    const dts_time *ends = dts_simulation_ends(r->m->simulation);
     int64_t end = r->each - r->fold->draining;
     size_t count = 0;
     const dts_id *tasks = dts_graph_stream_tasks(lowered->graph, lowered->compute_stream[device], &count);
-    dts_time busy = 0;
+    work out = {0};
     for (size_t i = 0; i < count; i++) {
         int32_t microbatch = lowered->infos[tasks[i]].microbatch;
-        bool among = microbatch >= 0 && microbatch % r->each >= end - r->round && microbatch % r->each < end;
-        busy += among ? ends[tasks[i]] - starts[tasks[i]] : 0;
+        if (microbatch >= 0 && microbatch % r->each >= end - r->round && microbatch % r->each < end) {
+            add_work(r, tasks[i], &out);
+        }
     }
-    return busy;
+    return out;
+}
+
+/* The same kernels, whose times may still settle: a kernel beside a transfer takes longer, and so does one that waits
+ * in turn for its part of a link. Whether they do is seen task by task (pace.c). */
+static bool is_same_work(work a, work b) {
+    static const double settling = 1e-4;
+    return a.kernels == b.kernels && fabs((double)(a.busy - b.busy)) <= settling * (double)b.busy;
 }
 
 /* Has each device a whole round's work in the last round, as in the one before? */
 static bool rounds_are_whole(const dts_rhythm *r) {
     for (size_t d = 0; d < r->devices; d++) {
         const span *s = &r->spans[d];
-        dts_time now;
-        dts_time before;
+        work now, before;
         size_t count = work_between(r, d, s->after, s->until, &now);
         bool same = s->before == DTS_NO_ID || work_between(r, d, s->before, s->after, &before) == count;
-        if (!same || !dts_rhythm_same_length(work_of_microbatches(r, d), now)) {
+        if (!same || !is_same_work(work_of_microbatches(r, d), now)) {
             return false;
         }
     }
@@ -320,6 +337,7 @@ dts_status dts_fold_listen(dts_fold *fold, dts_measured *m, dts_arena *arena, co
     find_last_kernels(r);
     add_up_launches(r);
     bool steady = false;
+    fold->nearly = false;
     for (int64_t round = 1; round < fold->round && !steady; round *= 2) {
         steady = repeats(r, round);
     }
@@ -329,6 +347,7 @@ dts_status dts_fold_listen(dts_fold *fold, dts_measured *m, dts_arena *arena, co
         m->repeated_to = dts_simulation_ends(m->simulation)[r->on_path];
         m->repeated_from = m->repeated_to - r->length;
     }
+    fold->nearly = r->nearly;
     fold->tried = fold->some;
     fold->tried_time = m->to - m->from;
     return DTS_OK;
@@ -341,10 +360,10 @@ static const double near = 0.005;
 static bool rounds_have_work(const dts_rhythm *r) {
     for (size_t d = 0; d < r->devices; d++) {
         const span *s = &r->spans[d];
-        dts_time now = 0;
+        work now;
         work_between(r, d, s->after, s->until, &now);
-        const double asked = (double)work_of_microbatches(r, d);
-        if (fabs((double)now - asked) > near * asked) {
+        const double asked = (double)work_of_microbatches(r, d).busy;
+        if (fabs((double)now.busy - asked) > near * asked) {
             return false;
         }
     }

@@ -28,6 +28,7 @@ struct dts_rhythm {
     dts_time *launching;      /* [stream] of hosts, in the whole iteration */
     int64_t *kept_B;          /* [device] that a round leaves behind */
     dts_id on_path;           /* the last task of the critical path that is in a round */
+    bool nearly;              /* it goes on if fewer microbatches agree, and there were none */
     double flops;             /* of a round, all stages of one row */
     size_t devices;
     uint32_t *position; /* [task] on its stream (pace.c) */

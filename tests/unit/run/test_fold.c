@@ -1,6 +1,7 @@
 /* Few microbatches for many (run/fold.c): where it may be done, and where something would be missed. */
 #include "simulate.h"
 
+#include "run/fold.h"
 #include "run/verdict.h"
 
 static const char *const base =
@@ -120,6 +121,35 @@ static void waits_that_end_are_not_missed(void **state) {
         "cluster.gpu.memory_kernel.dropout_factor=1", false);
 }
 
+/* Rings of 16 GPUs over two nodes beside sends of a pipeline: what a kernel and a transfer take still settles in the
+ * seventh digit when the pipeline drains, and a device's kernels of a round are those of its microbatches all the same.
+ */
+static void lengths_may_settle(void **state) {
+    (void)state;
+    check_same_of(
+        "model: {profile: llama, layers: 8, hidden: 1024, heads: 8, kv_heads: 8, ffn_hidden: 2816, vocab: 32000}\n"
+        "cluster: {profile: dgx-h100, nodes: 8}\n"
+        "stack: megatron-core\n"
+        "training: {global_batch: 128, micro_batch: 1, sequence_length: 65536, precision: bf16}\n"
+        "parallelism: {data_parallel: zero1, pipeline: 4, virtual_stages: 2, schedule: interleaved-1f1b, context: "
+        "16}\n",
+        "fidelity.detail=kernel", true);
+}
+
+/* Where only two lengths are missing that agree, a round more shows it; else half as many more are tried, as long as
+ * that is far from all. */
+static void nearly_enough_takes_a_round_more(void **state) {
+    (void)state;
+    dts_fold fold = {.some = 80, .all = 256, .round = 16, .directions = 1, .nearly = true};
+    assert_true(dts_fold_retry(&fold));
+    assert_int_equal(fold.some, 96);
+    assert_false(dts_fold_retry(&fold));
+    assert_int_equal(fold.some, 144);
+    fold.some = 240;
+    fold.nearly = true;
+    assert_false(dts_fold_retry(&fold));
+}
+
 /* Retries of the allocator: those of every microbatch come again with each, and cost as much as all of them simulated;
  * those that come once do not grow. */
 static void retries_follow_their_rounds(void **state) {
@@ -153,6 +183,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_steady_pipeline_is_folded),
         cmocka_unit_test(retries_follow_their_rounds),
+        cmocka_unit_test(lengths_may_settle),
+        cmocka_unit_test(nearly_enough_takes_a_round_more),
         cmocka_unit_test(collectives_behind_blocks_belong_to_their_stage),
         cmocka_unit_test(transfers_in_order_may_move),
         cmocka_unit_test(transfers_that_move_at_the_end_are_not_missed),
