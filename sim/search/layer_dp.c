@@ -52,11 +52,12 @@ static bool beats(const state *a, const state *b) {
 /* Sorts, and drops what an earlier state equals or beats. */
 static void prune(const dts_layer_problem *p, front *f) {
     qsort(f->states, f->count, sizeof *f->states, by_time);
-    size_t kept = 0;
+    size_t kept = 0, likely = 0; /* what beat the one before often beats the next, too */
     for (size_t i = 0; i < f->count; i++) {
-        bool beaten = false;
+        bool beaten = kept > 0 && beats(&f->states[likely], &f->states[i]);
         for (size_t k = 0; k < kept && !beaten; k++) {
             beaten = beats(&f->states[k], &f->states[i]);
+            likely = beaten ? k : likely;
         }
         if (!beaten) {
             f->states[kept++] = f->states[i];
