@@ -346,6 +346,9 @@ typedef enum dts_ring_waits { DTS_RING_WAITS_NEVER, DTS_RING_WAITS_COMPILED, DTS
 /* What its users call data parallelism with all states sharded. */
 typedef enum dts_fsdp_called { DTS_CALLED_FSDP, DTS_CALLED_ZERO3 } dts_fsdp_called;
 
+/* Whose kernels dispatch tokens from the device: who launches must know, time does not. */
+typedef enum dts_device_dispatcher { DTS_DISPATCHER_DEEPEP, DTS_DISPATCHER_HYBRIDEP } dts_device_dispatcher;
+
 /* The launcher without which this software does not start: what it cannot express cannot be run. */
 typedef enum dts_stack_launcher {
     DTS_LAUNCHED_ANYHOW, /* a library, whose users write their own script, or unknown */
@@ -443,6 +446,7 @@ typedef struct dts_stack {
                                        the host; 0: none does */
     bool device_dispatch_reads;     /* … but the counts of rows that came, where products are library calls */
     bool device_dispatch_waits;     /* … before they are sent: the host makes room for them (DeepEP) */
+    int device_dispatcher;          /* dts_device_dispatcher */
     bool shared_expert_overlap;     /* shared experts run beside the exchanges of tokens */
     bool tokens_cross_once;         /* a token for several experts of a node crosses the network once (DeepEP) */
     bool separate_bias; /* biases are added by a kernel of their own (PyTorch before 1.12), else by the product */

@@ -18,6 +18,7 @@ static const char *const accumulate_kinds[] = {"false", "true", "half", NULL};
 static const char *const shifted_logits[] = {"none", "copied", "fp32", NULL};
 static const char *const cuda_graphs[] = {"none", "layers", "iteration", NULL};
 static const char *const expert_styles[] = {"sequential", "streams", "grouped", NULL};
+static const char *const dispatcher_words[] = {"deepep", "hybridep", NULL};
 
 static const dts_field stack_fields[] = {
     {.key = "name",
@@ -309,6 +310,12 @@ static const dts_field stack_fields[] = {
      .offset = offsetof(dts_stack, device_dispatch_waits),
      .help = "with device_dispatch_domain: the host waits for these counts before rows are sent, to make room for them "
              "(DeepEP), whichever way the products run"},
+    {.key = "device_dispatcher",
+     .type = DTS_FIELD_ENUM,
+     .names = dispatcher_words,
+     .preset = "deepep",
+     .offset = offsetof(dts_stack, device_dispatcher),
+     .help = "whose kernels dispatch from the device, for exports; what they do is said by the other keys"},
     {.key = "shared_expert_overlap",
      .type = DTS_FIELD_BOOL,
      .preset = "false",
@@ -319,7 +326,8 @@ static const dts_field stack_fields[] = {
      .type = DTS_FIELD_BOOL,
      .preset = "false",
      .offset = offsetof(dts_stack, tokens_cross_once),
-     .help = "a token for several experts of a node crosses the network once and is handed on inside it (DeepEP)"},
+     .help = "a token for several experts of a node crosses the network once and is handed on inside it (DeepEP, "
+             "HybridEP)"},
     {.key = "separate_qkv",
      .type = DTS_FIELD_BOOL,
      .required = true,

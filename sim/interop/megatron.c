@@ -191,12 +191,13 @@ static const dts_mapping training_rules[] = {
     {0},
 };
 
-/* megatron/core/transformer/moe/token_dispatcher.py, _DeepepManager: rows are sent by kernels of DeepEP, which tell the
- * host how many have come. */
-#define DEEP_EP                                                      \
-    "stack.tokens_cross_once=true; stack.device_dispatch_domain=2; " \
-    "stack.device_dispatch_reads=true; stack.device_dispatch_waits=true"
-#define HYBRID_EP "stack.tokens_cross_once=false; stack.device_dispatch_domain=2"
+/* megatron/core/transformer/moe/token_dispatcher.py, _DeepepManager and _HybridEPManager: rows are sent by kernels of
+ * DeepEP, which tell the host how many have come. deepseek-ai/DeepEP docs/Hybrid-EP_Implementation.md, chapter 8: as
+ * DeepEP, between GPUs of the same index and then inside nodes. */
+#define ROWS_ONCE "stack.tokens_cross_once=true; stack.device_dispatch_domain=2; stack.device_dispatch_reads=true; "
+#define DEEP_EP   ROWS_ONCE "stack.device_dispatch_waits=true; stack.device_dispatcher=deepep"
+#define HYBRID_EP ROWS_ONCE "stack.device_dispatcher=hybridep"
+#define FLEX      "moe-token-dispatcher-type=flex; "
 static const dts_mapping plan_rules[] = {
     {"parallelism.tensor=@", "tensor-model-parallel-size=@", 0, NULL, false},
     {"parallelism.tensor=@", "model-parallel-size=@", IN, NULL, false},
@@ -341,13 +342,14 @@ static const dts_mapping plan_rules[] = {
      true},
     {"offload.activations=*", "", OUT, "activations go to host memory layer by layer with pipeline 1 only", true},
     {"plan.activation_layers=@", "cpu-offloading-num-layers=@", IN, NULL, false},
-    {HYBRID_EP, "moe-token-dispatcher-type=flex; moe-flex-dispatcher-backend=hybridep", IN, NULL, false},
-    {DEEP_EP, "moe-token-dispatcher-type=flex; moe-flex-dispatcher-backend=deepep; moe-enable-deepep=true", IN, NULL,
-     false},
-    {DEEP_EP, "moe-token-dispatcher-type=flex; moe-enable-deepep=true", IN, NULL, false},
-    {DEEP_EP, "moe-token-dispatcher-type=flex; moe-flex-dispatcher-backend=deepep", IN, NULL, false},
+    {HYBRID_EP, FLEX "moe-flex-dispatcher-backend=hybridep", IN, NULL, false},
+    {DEEP_EP, FLEX "moe-flex-dispatcher-backend=deepep; moe-enable-deepep=true", IN, NULL, false},
+    {DEEP_EP, FLEX "moe-enable-deepep=true", IN, NULL, false},
+    {DEEP_EP, FLEX "moe-flex-dispatcher-backend=deepep", IN, NULL, false},
     {DEEP_EP, "moe-token-dispatcher-type=flex", IN, NULL, false},
-    {"stack.tokens_cross_once=true", "moe-token-dispatcher-type=flex; moe-enable-deepep=true", OUT, NULL, false},
+    {"stack.tokens_cross_once=true; stack.device_dispatcher=hybridep", FLEX "moe-flex-dispatcher-backend=hybridep", OUT,
+     NULL, false},
+    {"stack.tokens_cross_once=true", FLEX "moe-enable-deepep=true", OUT, NULL, false},
     {"stack.experts_sms=@", "moe-flex-dispatcher-backend=hybridep; moe-hybridep-num-sms=@", IN, NULL, false},
     {"stack.experts_sms=@", "moe-token-dispatcher-type=flex; moe-deepep-num-sms=@", IN, NULL, false},
     {"plan.nodes=@", "nnodes=@", IN, NULL, false},

@@ -127,8 +127,9 @@ static void of_replicas(const dts_plan *plan, rules *out) {
           {"stack.ddp.whole_fp32", !zero1 && !layers, only, USE_ZERO1},
           {"stack.ddp.owns_tensors", alone, "there is one replica", replicas},
           {"stack.ddp.whole_fp32", alone, "there is one replica", replicas},
-          {"stack.fsdp.called", true, NULL, NULL}, /* hints and searches say it of plans without shards */
-          {"stack.launcher", true, NULL, NULL},    /* searches ask it */
+          {"stack.fsdp.called", true, NULL, NULL},       /* hints and searches say it of plans without shards */
+          {"stack.launcher", true, NULL, NULL},          /* searches ask it */
+          {"stack.device_dispatcher", true, NULL, NULL}, /* exports ask it */
           {"stack.fsdp.", !sharded && !layers, NO_SHARDS, USE_FSDP},
           {"stack.ddp.", alone && !layers, "there is one replica", replicas},
           {"parallelism.gradient_sync", syncs_anyway(plan), "gradients are reduced at that moment anyway",

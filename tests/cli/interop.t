@@ -459,13 +459,14 @@ two.toml:2:1: warning: 'model.converters.mx true' does not count here
         | ^
   help: another setting of this file comes first
 % who brings tokens to their experts
-$ printf 'torchrun --nproc-per-node 8 --nnodes 4 pretrain_gpt.py --num-layers 8 --hidden-size 2048 --num-attention-heads 16 --seq-length 4096 --position-embedding-type rope --vocab-size 32000 --swiglu --num-experts 64 --moe-router-topk 6 --moe-ffn-hidden-size 1024 --expert-model-parallel-size 16 --micro-batch-size 1 --global-batch-size 64 --bf16 --moe-token-dispatcher-type flex --moe-enable-deepep --moe-deepep-num-sms 24 --activation-func-fp8-input-store\n' > deepep.args; dtsim import deepep.args --set cluster=dgx-h100 -o deepep.yaml; grep -A7 '^stack' deepep.yaml
+$ printf 'torchrun --nproc-per-node 8 --nnodes 4 pretrain_gpt.py --num-layers 8 --hidden-size 2048 --num-attention-heads 16 --seq-length 4096 --position-embedding-type rope --vocab-size 32000 --swiglu --num-experts 64 --moe-router-topk 6 --moe-ffn-hidden-size 1024 --expert-model-parallel-size 16 --micro-batch-size 1 --global-batch-size 64 --bf16 --moe-token-dispatcher-type flex --moe-enable-deepep --moe-deepep-num-sms 24 --activation-func-fp8-input-store\n' > deepep.args; dtsim import deepep.args --set cluster=dgx-h100 -o deepep.yaml; grep -A8 '^stack' deepep.yaml
 stack:
   profile: megatron-core
   tokens_cross_once: true
   device_dispatch_domain: 2
   device_dispatch_reads: true
   device_dispatch_waits: true
+  device_dispatcher: deepep
   experts_sms: 24
   fuse:
 $ DTSIM_DATA=$DATA dtsim export deepep.yaml --to megatron-lm | grep -E -- '--(moe-.*(deepep|dispatcher)|activation)'
@@ -556,13 +557,17 @@ $ sed 's/--expert-model/--pipeline-model-parallel-size 4 --num-layers-per-virtua
 $ DTSIM_DATA=$DATA dtsim export turns.yaml --to megatron-lm | grep -E -e '--(num-virtual|overlap-moe)'
     --num-virtual-stages-per-pipeline-rank 2 \
     --overlap-moe-expert-parallel-comm \
-$ sed 's/--moe-enable-deepep/--moe-flex-dispatcher-backend hybridep/' deepep.args > hybrid.args; dtsim import hybrid.args --set cluster=gb200-nvl72 -o hybrid.yaml; grep -A5 '^stack' hybrid.yaml
+$ sed 's/--moe-enable-deepep/--moe-flex-dispatcher-backend hybridep/' deepep.args > hybrid.args; dtsim import hybrid.args --set cluster=gb200-nvl72 -o hybrid.yaml; grep -A6 '^stack' hybrid.yaml
 stack:
   profile: megatron-core
-  tokens_cross_once: false
+  tokens_cross_once: true
   device_dispatch_domain: 2
+  device_dispatch_reads: true
+  device_dispatcher: hybridep
   experts_sms: 24
-  fuse:
+$ DTSIM_DATA=$DATA dtsim export hybrid.yaml --to megatron-lm | grep -E -e '--moe-.*(ep|dispatcher)'
+    --moe-token-dispatcher-type flex \
+    --moe-flex-dispatcher-backend hybridep \
 % a layout of stages takes the place of their number: Megatron-LM refuses both
 $ printf 'model: {profile: llama-3-8b, layers: 30}\ncluster: {profile: dgx-h100, nodes: 2}\nstack: megatron-core\ntraining: {global_batch: 64, micro_batch: 1, sequence_length: 4096, precision: bf16}\nparallelism: {tensor: 2, pipeline: 4, virtual_stages: 2, schedule: interleaved-1f1b}\n' > uneven.yaml; DTSIM_DATA=$DATA dtsim export uneven.yaml --to megatron-lm | grep -E 'virtual|layout'
     --pipeline-model-parallel-layout 'Ettt|tttt|tttt|tttt|tttt|tttt|tttt|tttL' \

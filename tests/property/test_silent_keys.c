@@ -175,7 +175,8 @@ static bool is_for_tests(const char *key) {
 
 /* What hints and searches call a plan, and what launches it, which are no numbers of a run. */
 static bool is_a_word(const char *key) {
-    return strcmp(key, "stack.fsdp.called") == 0 || strcmp(key, "stack.launcher") == 0;
+    return strcmp(key, "stack.fsdp.called") == 0 || strcmp(key, "stack.launcher") == 0 ||
+           strcmp(key, "stack.device_dispatcher") == 0;
 }
 
 /* A key of how something is trained: rates of machines and shapes of models are looked at as a whole only. */
