@@ -5,10 +5,10 @@ $ dtsim search small.yaml --simulate 0 --top 1 --width 200 | grep -E 'proven to 
   not proven, ranked behind the simulated ones by closed form
   simulated
 Searched with exhaustive, and proven to be the best
-$ dtsim search small.yaml --threads 1 --format json >one.json; dtsim search small.yaml --threads 3 --format json | cmp - one.json
+$ dtsim search small.yaml --over offload=none --threads 1 --format json >one.json; dtsim search small.yaml --over offload=none --threads 3 --format json | cmp - one.json
 $ dtsim search small.yaml --method mcmc --seed 5 --simulate 60 --format json >mcmc.json; dtsim search small.yaml --method mcmc --seed 5 --simulate 60 --format json | cmp - mcmc.json; grep seed mcmc.json
 	"seed":	5,
-$ dtsim search small.yaml --store s.db --format json | cmp - one.json; dtsim search small.yaml --store s.db | grep 'in the store' | sed -E 's/^ +[0-9]+//'
+$ dtsim search small.yaml --over offload=none --store s.db --format json | cmp - one.json; dtsim search small.yaml --over offload=none --store s.db | grep 'in the store' | sed -E 's/^ +[0-9]+//'
   of these found in the store
 % The settings it prints give the same plan.
 $ eval "$(dtsim search small.yaml --top 1 | sed -n '/^The first .*: dtsim/,/[^\\]$/p' | sed 's/^The first .*: dtsim/dtsim/')" --format csv | cut -d, -f1 | head -1
