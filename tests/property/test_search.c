@@ -314,7 +314,7 @@ static void every_method_finds_the_optimum(void **state) {
         dts_search *dp = search(base, "dp", over, over_count, 0, 1, 1);
         assert_true(dp->findings[0].outcome.figures.iteration_time_s <= best_s); /* of a larger space */
         dts_search_free(dp);
-        size_t near = 0, seeds = some_of(20);
+        size_t near = 0, seeds = some_of(10);
         for (uint64_t seed = 1; seed <= seeds; seed++) {
             dts_search *mcmc = search(base, "mcmc", over, over_count, 400, seed, 1);
             near += mcmc->findings[0].outcome.figures.fits &&
@@ -496,7 +496,7 @@ static void more_is_never_worse(void **state) {
                              AXIS("training.micro_batch", "1"),
                              AXIS("training.recompute", "none", "full"),
                              AXIS("parallelism.schedule", "1f1b")};
-    const size_t axes = asked_for_few() ? 6 : 3;
+    const size_t axes = asked_for_few() ? 6 : 4;
     dts_search *few = search(&values, "exhaustive", narrow, axes, 0, 1, 2);
     dts_search *many = search(&values, "exhaustive", wide, axes, 0, 1, 2);
     assert_true(few->proven && many->proven);
