@@ -61,6 +61,9 @@ dts_status dts_stack_check_graphs(dts_binder *binder, const dts_node *node, cons
     dts_status status = DTS_OK;
     for (size_t i = 0; i < stack->graph_modules.count; i++) {
         const char *word = items[i];
+        if (next_word(&word) == 0) {
+            status = dts_diag_error(binder->diag, place, key, help, "one of the modules has no name");
+        }
         for (size_t length = 0; (length = next_word(&word)) > 0; word += length) {
             if (module_of(word, length) < 0) {
                 status = dts_diag_error(binder->diag, place, key, help, "'%s' is no module that a CUDA graph may hold",

@@ -12,6 +12,9 @@
 #define NARROW      "fp8-param-gather=true"
 #define BF16_GATHER "stack.fp8.primary_weights=true; offload.optimizer=cpu"
 #define MODULES     "stack.cuda_graphs=layers; stack.cuda_graph_modules=[@]"
+/* transformer_config.py, __post_init__ */
+#define NO_FULL \
+    "graphs of modules take no full recomputation: set training.recompute=selective, or stack.cuda_graph_modules=[]"
 #define NEEDS_DELAYED \
     "--fp8-param-gather beside --optimizer-cpu-offload needs --fp8-recipe delayed: bf16 weights are gathered"
 
@@ -88,8 +91,8 @@ const dts_mapping dts_megatron_stack_rules[] = {
     {"stack.fp8.primary_weights=false", "fp8-format=*", IN, NULL, false},
     {"stack.fp8.primary_weights=*", "", OUT, NULL, false},
     {"stack.cuda_graphs=layers; stack.cuda_graph_modules=[]", "cuda-graph-impl=local", OUT, NULL, false},
-    {"stack.cuda_graphs=layers; stack.cuda_graph_modules=[@]", "cuda-graph-impl=transformer_engine; cuda-graph-scope=@",
-     OUT, NULL, false},
+    {MODULES "; training.recompute=full", "", OUT, NO_FULL, true},
+    {MODULES, "cuda-graph-impl=transformer_engine; cuda-graph-scope=@", OUT, NULL, false},
     {"stack.cuda_graphs=layers", "cuda-graph-impl=local", OUT, NULL, false},
     {"stack.cuda_graphs=iteration",
      "cuda-graph-impl=local; cuda-graph-scope=full_iteration; no-check-for-nan-in-loss-and-grad=true", OUT, NULL,
@@ -100,10 +103,19 @@ const dts_mapping dts_megatron_stack_rules[] = {
      * with "full" for all of a layer */
     {"stack.cuda_graphs=iteration", "cuda-graph-impl=full_iteration", IN, NULL, false},
     {"stack.cuda_graphs=iteration", "cuda-graph-impl=local; cuda-graph-scope=full_iteration", IN, NULL, false},
-    {"stack.cuda_graphs=layers", "cuda-graph-impl=transformer_engine; cuda-graph-scope=full", IN, NULL, false},
+    {"stack.cuda_graphs=iteration", "enable-cuda-graph=true; cuda-graph-scope=full_iteration", IN, NULL, false},
+    {"stack.cuda_graphs=layers", "cuda-graph-impl=*; cuda-graph-scope=full", IN, NULL, false},
+    {"stack.cuda_graphs=layers", "enable-cuda-graph=true; cuda-graph-scope=full", IN, NULL, false},
+    {"stack.cuda_graphs=layers", "external-cuda-graph=true; cuda-graph-scope=full", IN, NULL, false},
     {MODULES, "cuda-graph-impl=transformer_engine; cuda-graph-scope=@", IN, NULL, false},
     {MODULES, "cuda-graph-impl=transformer_engine; cuda-graph-modules=@", IN, NULL, false},
+    {MODULES, "cuda-graph-impl=local; cuda-graph-scope=@", IN, NULL, false},
     {MODULES, "cuda-graph-impl=local; cuda-graph-modules=@", IN, NULL, false},
+    /* arguments.py: the names of the two implementations before --cuda-graph-impl */
+    {MODULES, "enable-cuda-graph=true; cuda-graph-scope=@", IN, NULL, false},
+    {MODULES, "external-cuda-graph=true; cuda-graph-scope=@", IN, NULL, false},
+    {"stack.cuda_graphs=layers", "enable-cuda-graph=true", IN, NULL, false},
+    {"stack.cuda_graphs=layers", "external-cuda-graph=true", IN, NULL, false},
     {"stack.cuda_graphs=layers", "cuda-graph-impl=transformer_engine", IN, NULL, false},
     {"stack.cuda_graphs=layers", "cuda-graph-impl=local", IN, NULL, false},
     {"stack.cuda_graphs=none", "cuda-graph-impl=none", IN, NULL, false},

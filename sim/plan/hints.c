@@ -1,8 +1,9 @@
 /* Keys and values as other tools call them, and keys looked for in the wrong map: what to write instead. */
 #include "plan/internal.h"
 
-#define WHOLE_RUN \
-    "an iteration is simulated; write tokens: N for time and money of a whole run, epochs x samples x tokens of each"
+#define WHOLE_RUN                                                                                                   \
+    "an iteration is simulated; write tokens: N for time and money of a whole run, the product of epochs, samples " \
+    "and tokens of each"
 #define FROM_BATCH \
     "it follows: global_batch = micro_batch x accumulation x data-parallel ranks; set training.global_batch"
 #define NO_EFFECT       "it changes neither time nor memory: leave it out"

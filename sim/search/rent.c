@@ -378,6 +378,11 @@ static dts_status look_at_own_cluster(const dts_rent_request *request, dts_rent 
     return lost || status == DTS_NOMEM ? dts_diag_nomem(diag) : DTS_OK;
 }
 
+/* Is pair i of cluster and number of nodes one? Of clusters whose nodes nothing joins, the first number is. */
+static bool is_offer(const dts_rent_request *request, size_t i, size_t sizes) {
+    return i % sizes == 0 || request->alone == NULL || !request->alone[i / sizes];
+}
+
 dts_status dts_rent_search(const dts_rent_request *request, dts_rent **out, dts_diag *diag) {
     size_t clusters = request->cluster_count > 0 ? request->cluster_count : 1;
     size_t sizes = request->node_count > 0 ? request->node_count : 1;
@@ -390,12 +395,13 @@ dts_status dts_rent_search(const dts_rent_request *request, dts_rent **out, dts_
     rent->deadline_s = request->deadline_s;
     rent->budget_usd = request->budget_usd;
     rent->objective = request->search.objective;
-    rent->asked = clusters * sizes;
+    for (size_t i = 0; i < clusters * sizes; i++) {
+        rent->asked += is_offer(request, i, sizes);
+    }
     const bool few = rent->asked <= MOST_THOROUGH; /* all may be searched as if they were the answer */
     dts_status status = request->cluster_count > 0 ? look_at_own_cluster(request, rent, diag) : DTS_OK;
     for (size_t i = 0; i < clusters * sizes && status == DTS_OK && !rent->interrupted; i++) {
-        if (i % sizes > 0 && request->alone != NULL && request->alone[i / sizes]) {
-            rent->asked--;
+        if (!is_offer(request, i, sizes)) {
             continue;
         }
         dts_offer *offer = &rent->offers[rent->count++];
@@ -403,7 +409,7 @@ dts_status dts_rent_search(const dts_rent_request *request, dts_rent **out, dts_
         offer->price = price_of(request, offer->cluster);
         offer->nodes = request->node_count > 0 ? request->nodes[i % sizes] : rent->own_nodes;
         status = load(request, rent, offer, diag);
-        tell(request, i, clusters * sizes, offer->cluster);
+        tell(request, rent->count - 1, rent->asked, offer->cluster);
         status = status == DTS_OK && offer->scenario != NULL ? rule_out(request, offer, diag) : status;
         if (status == DTS_OK && offer->scenario != NULL && offer->reason == NULL) {
             status = search_offer(request, few || request->first_simulations == 0, offer, diag);

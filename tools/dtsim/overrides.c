@@ -1,5 +1,6 @@
 #include "overrides.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,13 +60,14 @@ const char *dts_tokens_written(dts_tool *tool, const char *argument) {
         snprintf(factor, sizeof factor, "%.*s", (int)(length < sizeof factor ? length : 0), at);
         double value = 0;
         dts_diag *why = dts_diag_new();
-        good = dts_quantity_parse(factor, DTS_DIM_COUNT, &value, NULL, NULL, why) == DTS_OK;
+        good = dts_quantity_parse(factor, DTS_DIM_COUNT, &value, NULL, NULL, why) == DTS_OK && value > 0;
         dts_diag_free(why);
         product *= value;
         more = at[length] != '\0'; /* a last x has nothing behind it: no number */
         at += length + more;
     }
-    const char *written = good && factors > 1 ? dts_arena_printf(tool->arena, "%.17g", product) : NULL;
+    const char *written =
+        good && factors > 1 && isfinite(product) ? dts_arena_printf(tool->arena, "%.15g", product) : NULL;
     return written != NULL ? written : argument;
 }
 

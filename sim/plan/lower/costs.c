@@ -323,7 +323,7 @@ static void sum_part(const dts_plan *plan, const dts_part_work *work, dts_part_c
             add_forward(plan, o, &work->times[i], &out->again);
         }
         add_operator_casts(plan, o, &work->times[i], read, i < work->again, out);
-        read = (read && o->expert_casts == 0) || (o->host_reads && plan->job.stack->cuda_graphs == DTS_GRAPHS_NONE);
+        read = (read && o->expert_casts == 0) || (o->host_reads && !dts_stack_captures_all(plan->job.stack));
         out->forward_peak_B = fmax(out->forward_peak_B, before_B + o->output_B + o->workspace_B);
         before_B = work->times[i].forward_kernels > 0 ? o->output_B : before_B;
     }

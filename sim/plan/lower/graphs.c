@@ -3,8 +3,8 @@
  *   attn             attention with its norm and its sum
  *   mlp              the feed-forward block of a layer without experts
  *   moe_router       norm and choice of experts, and shared experts unless they run beside exchanges
- *   moe_preprocess   what an all-to-all needs before: the order of its rows; dispatchers on the device do that
- * themselves moe              all of a layer with experts behind attention
+ *   moe_preprocess   what an all-to-all needs before, the order of its rows; not with dispatchers on the device
+ *   moe              all of a layer with experts behind attention
  *
  * Neighbours are one graph: in Megatron-Core a layer has one for each direction. Recomputation within is part of it.
  * Where the host reads token counts that a graph makes, it does so behind the graph: with moe_preprocess behind the
@@ -87,12 +87,14 @@ void dts_walk_read(dts_walk *w, const dts_operator *o) {
 double dts_graph_pool_B(const dts_builder *b) {
     const dts_stack *stack = b->plan->job.stack;
     double most_B[2] = {0, 0}; /* [captured] */
+    double counts[DTS_PART_COUNT] = {0};
     if (!dts_stack_captures_modules(stack)) {
         return 0;
     }
+    dts_model_count_parts(b->plan->job.model, counts);
     for (int part = 0; part < DTS_PART_COUNT; part++) {
         const dts_operators *operators = &b->work[part].operators;
-        for (size_t i = 0; i < operators->count && dts_part_is_layer((dts_part)part); i++) {
+        for (size_t i = 0; i < operators->count && dts_part_is_layer((dts_part)part) && counts[part] > 0; i++) {
             const dts_operator *o = &operators->items[i];
             const int captured = holds(stack, o->region) ? 1 : 0;
             most_B[captured] = fmax(most_B[captured], floor(o->input_B + o->output_B + o->workspace_B));
