@@ -149,7 +149,7 @@ static size_t split(const char *side, part out[PARTS_MOST]) {
 }
 
 static bool same(const char *a, size_t length, const char *b) {
-    return strlen(b) == length && memcmp(a, b, length) == 0;
+    return strncmp(a, b, length) == 0 && b[length] == '\0';
 }
 
 /* Does value look like the pattern? What stands for @ is captured, or compared with what was. */
