@@ -526,3 +526,6 @@ $ dtsim search planning/llama-3-8b --set cluster.profile=dgx-h100 --set cluster.
 Tensors of rank 1 leave 1.4 GiB; in 6 of 10 published runs predictions were no more too low. Rank 2 leaves 5.0 (tensor 2 + sequence · zero1 4 · micro 2; 0.2 % behind in time). --set cluster.gpu.memory=75GiB searches among plans that leave enough in 9 of 10.
 0
 [1]
+% What comes through a pipe can be read once, and a search reads its scenario several times. Commands to copy name what was given.
+$ dtsim search small.yaml --simulate 4 | grep -v small.yaml >file.txt; cat small.yaml | dtsim search /dev/stdin --simulate 4 | grep -v /dev/stdin | cmp - file.txt; dtsim search <(cat small.yaml) --simulate 4 | grep -v /dev/fd | cmp - file.txt; wc -l <file.txt
+55

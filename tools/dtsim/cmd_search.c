@@ -558,6 +558,7 @@ static int run(search_arguments *a, int argc, char **argv) {
     dts_subject subject;
     dts_status found = dts_subject_find(a->tool, a->scenario, &a->overrides, &subject);
     double tokens = 0;
+    found = found == DTS_OK ? dts_subject_hold(a->tool, &subject) : found;
     found = found == DTS_OK ? complete(a, &subject, &tokens) : found;
     if (found != DTS_OK) {
         return dts_tool_exit(found);

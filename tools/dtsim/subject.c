@@ -1,7 +1,10 @@
 #include "subject.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "kinds.h"
@@ -69,6 +72,43 @@ dts_status dts_subject_find(dts_tool *tool, const char *argument, const dts_over
     }
     *out = (dts_subject){.overrides = more->items, .override_count = more->count};
     return dts_scenario_find(tool, argument, &out->path);
+}
+
+/* A file without a name that holds what there is to read, from its beginning; below 0: it could not be made. It stays
+ * open for as long as the command runs. */
+static int copy_of(const char *path) {
+    enum { BLOCK = 65536 };
+    static char buffer[BLOCK];
+    char name[] = "/tmp/dtsim-XXXXXX";
+    FILE *from = fopen(path, "rb");
+    const int copy = from == NULL ? -1 : mkstemp(name);
+    bool good = copy >= 0 && unlink(name) == 0;
+    for (size_t count; good && (count = fread(buffer, 1, sizeof buffer, from)) > 0;) {
+        good = write(copy, buffer, count) == (ssize_t)count;
+    }
+    good = good && ferror(from) == 0;
+    const int error = errno;
+    if (from != NULL) {
+        fclose(from);
+    }
+    if (!good && copy >= 0) {
+        close(copy);
+    }
+    errno = error;
+    return good ? copy : -1;
+}
+
+dts_status dts_subject_hold(dts_tool *tool, dts_subject *subject) {
+    struct stat about;
+    if (subject->path == NULL || stat(subject->path, &about) != 0 || S_ISREG(about.st_mode) || S_ISDIR(about.st_mode)) {
+        return DTS_OK; /* a regular file, or for the loader to refuse */
+    }
+    const int copy = copy_of(subject->path);
+    if (copy < 0) {
+        return dts_diag_fail(tool->diag, DTS_IO, NULL, "cannot read %s: %s", subject->path, strerror(errno));
+    }
+    subject->path = dts_arena_printf(tool->arena, "/dev/fd/%d", copy);
+    return subject->path != NULL ? DTS_OK : dts_diag_nomem(tool->diag);
 }
 
 static bool is_set(const dts_provenance_entry *entry) {

@@ -14,6 +14,9 @@ typedef struct dts_subject {
  * Everything lies in the tool's arena, or in more. DTS_INVALID or DTS_IO after reporting. */
 dts_status dts_subject_find(dts_tool *tool, const char *argument, const dts_overrides *more, dts_subject *out);
 
+/* Makes a scenario that can be read only once, a pipe, one that can be read as often as a command asks. */
+dts_status dts_subject_hold(dts_tool *tool, dts_subject *subject);
+
 /* Refuses what is named as a scenario is where tables of measurements are wanted. */
 dts_status dts_subject_tables(dts_tool *tool, const char *const *paths, size_t count);
 
