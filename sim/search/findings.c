@@ -309,6 +309,14 @@ static dts_status simulate(simulation_work *w, dts_finding *f) {
     return status;
 }
 
+void dts_layouts_values_as_run(const dts_search_context *c, const dts_finding *f, dts_scenario_values *out) {
+    static const double large = 1e6; /* tasks */
+    dts_candidate_apply(&f->candidate, c->request->base, out);
+    if (f->tasks > large && out->fidelity.microbatches == DTS_MICROBATCHES_AUTO) {
+        out->fidelity.microbatches = DTS_MICROBATCHES_FOLDED;
+    }
+}
+
 dts_status dts_layouts_simulate_as_run(const dts_search_context *c, dts_finding *f) {
     const dts_finding *twin = dts_layouts_find_twin(c, &f->candidate, true);
     dts_finding again = *f;
@@ -318,7 +326,7 @@ dts_status dts_layouts_simulate_as_run(const dts_search_context *c, dts_finding 
         status = dts_finding_take(twin, &again);
     } else {
         dts_scenario_values values;
-        dts_candidate_apply(&f->candidate, c->request->base, &values);
+        dts_layouts_values_as_run(c, f, &values);
         const dts_run_options options = {.stop = c->request->stop};
         status = simulate_values(&values, &options, c->request->base, &again);
     }

@@ -139,6 +139,9 @@ dts_status dts_layouts_assure(dts_search_context *c, dts_diag *diag);
 
 /* Sorts the findings, counts what became of the other candidates, and compares closed form and simulation. */
 dts_status dts_layouts_conclude(dts_search_context *c, dts_diag *diag);
+/* The scenario of a finding for that: as it is, but where even folded microbatches have been many tasks, these stand
+ * for all again. */
+void dts_layouts_values_as_run(const dts_search_context *c, const dts_finding *f, dts_scenario_values *out);
 /* Simulates a finding once more, with the fidelity that the scenario asks for, as `dtsim run` does. */
 dts_status dts_layouts_simulate_as_run(const dts_search_context *c, dts_finding *f);
 

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "layouts.h"
+#include "search/layouts.h"
 #include "search/search.h"
 
 static const char mixtral[] =
@@ -112,8 +113,35 @@ static void the_best_plan_that_pays_nothing_is_found(void **state) {
     dts_scenario_free(scenario);
 }
 
+/* What the answer tells is simulated once more as `dtsim run` does it, all microbatches: but not where those that stand
+ * for all have been a million tasks. */
+static void large_plans_stay_folded(void **state) {
+    (void)state;
+    dts_scenario *scenario = parse_text(dense);
+    const dts_axis over[] = {AXIS("parallelism.pipeline", "1"), AXIS("parallelism.context", "1", "2"),
+                             AXIS("parallelism.data_parallel", "zero2")};
+    dts_diag *diag = dts_diag_new();
+    const dts_search_request request = {.base = dts_scenario_get(scenario)};
+    const dts_search_context c = {.request = &request};
+    dts_search *found = search_for(request.base, over, sizeof over / sizeof *over, diag);
+    assert_true(found->count > 0);
+    dts_finding f = found->findings[0];
+    dts_scenario_values values;
+    f.tasks = 1e5;
+    dts_layouts_values_as_run(&c, &f, &values);
+    assert_int_equal(values.fidelity.microbatches, DTS_MICROBATCHES_AUTO);
+    f.tasks = 2e6;
+    dts_layouts_values_as_run(&c, &f, &values);
+    assert_int_equal(values.fidelity.microbatches, DTS_MICROBATCHES_FOLDED);
+    assert_int_equal(values.fidelity.allocator, DTS_ALLOCATOR_AUTO);
+    dts_search_free(found);
+    dts_diag_free(diag);
+    dts_scenario_free(scenario);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_best_plan_that_surely_fits_is_found),
-                                       cmocka_unit_test(the_best_plan_that_pays_nothing_is_found)};
+                                       cmocka_unit_test(the_best_plan_that_pays_nothing_is_found),
+                                       cmocka_unit_test(large_plans_stay_folded)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
