@@ -188,18 +188,21 @@ static dts_status search_offer(const dts_rent_request *request, bool thorough, d
     search.document = dts_text_string(&document);
     dts_status status = document.failed ? dts_diag_nomem(diag) : request->space->run(&search, &offer->search, diag);
     dts_text_free(&document);
-    if (status == DTS_OK && offer->search->went_on) { /* as far as a thorough one of so many simulations */
+    if (status != DTS_OK || offer->search == NULL) {
+        return status;
+    }
+    if (offer->search->went_on) { /* as far as a thorough one of so many simulations */
         const size_t simulations = request->search.simulations;
         offer->thorough |= simulations > 0 && simulations <= DTS_SEARCH_SIMULATIONS;
     }
-    const dts_finding *plan = status == DTS_OK ? dts_offer_plan(offer) : NULL;
+    const dts_finding *plan = dts_offer_plan(offer);
     if (plan != NULL) {
         const dts_figures *f = &plan->outcome.figures;
         offer->duration_s = request->tokens / (f->tokens_per_s * f->goodput);
         offer->usd = offer->duration_s / 3600 * f->price_usd_per_hour;
         offer->in_time = !(request->deadline_s > 0) || offer->duration_s <= request->deadline_s;
         offer->in_budget = !(request->budget_usd > 0) || (offer->usd > 0 && offer->usd <= request->budget_usd);
-    } else if (status == DTS_OK) {
+    } else {
         offer->reason = explain(offer->search);
         status = offer->reason == NULL ? dts_diag_nomem(diag) : DTS_OK;
     }
