@@ -147,6 +147,19 @@ words() {
     done
 }
 
+links() {
+    fresh
+    printf '# A page\n\n## Time, and memory\n' >"$tree/docs/a.md"
+    printf 'see [a](docs/a.md#time-and-memory), [b](https://example.org/x)\n' >"$tree/README.md"
+    accepts tools/check-links "$tree"
+    printf '\n[c](a.md#timeand)\n' >"$tree/docs/b.md"
+    refuses "docs/b.md:2: error: no heading for the link a.md#timeand" tools/check-links "$tree"
+    printf '\n[c](c.md)\n' >"$tree/docs/b.md"
+    refuses "docs/b.md:2: error: no file for the link c.md" tools/check-links "$tree"
+    rm "$tree"/docs/*.md "$tree/README.md"
+    refuses "0 links" tools/check-links "$tree"
+}
+
 format() {
     local status=0
     fresh
@@ -225,6 +238,7 @@ layers
 globals
 sources
 words
+links
 format
 length
 docs
