@@ -116,8 +116,9 @@ dts_status dts_tool_write(dts_tool *tool, const dts_text *text);
 /* An option names a file to write, or a folder: remembers it in *out. Returns what an argp parser hands on. */
 int dts_tool_output(dts_tool *tool, const char *option, const char *path, const char **out);
 int dts_tool_output_folder(dts_tool *tool, const char *option, const char *path, const char **out);
-/* Refuses what cannot be written, before minutes of work are lost on it; dts_tool_parse asks. */
-dts_status dts_tool_outputs_writable(dts_tool *tool);
+/* Refuses what cannot be written, before minutes of work are lost on it, and files that other words of the command line
+ * name, which would be lost themselves; dts_tool_parse asks. */
+dts_status dts_tool_outputs_writable(dts_tool *tool, int argc, char **argv);
 /* The same for one file. */
 dts_status dts_tool_writable(dts_tool *tool, const char *path);
 /* Writes text to a named file ("-": standard output). */

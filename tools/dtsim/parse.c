@@ -247,7 +247,7 @@ bool dts_tool_parse(dts_tool *tool, const char *name, const struct argp *argp, i
         return false;
     }
     if (error == 0) {
-        const dts_status status = dts_tool_outputs_writable(tool);
+        const dts_status status = dts_tool_outputs_writable(tool, argc, argv);
         if (status != DTS_OK) {
             *exit_code = dts_tool_exit(status);
             return false;

@@ -185,7 +185,38 @@ dts_status dts_tool_writable(dts_tool *tool, const char *path) {
     return check_writable(tool, path, false);
 }
 
-dts_status dts_tool_outputs_writable(dts_tool *tool) {
+/* Whether a word of the command line names the file: itself, before a '#' (a row of a table) or behind a '=' (--set).
+ */
+static bool word_names(const dts_tool *tool, const char *word, const struct stat *file) {
+    const char *row = strrchr(word, '#'), *value = strrchr(word, '=');
+    const char *const names[] = {word, row == NULL ? NULL : dts_arena_strndup(tool->arena, word, (size_t)(row - word)),
+                                 value == NULL ? NULL : value + 1};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct stat info;
+        if (names[i] != NULL && stat(names[i], &info) == 0 && info.st_dev == file->st_dev &&
+            info.st_ino == file->st_ino) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The word that names what is about to be written, but for the one that says to write it; NULL: none. */
+static const char *word_for_output(const dts_tool *tool, const char *path, int argc, char **argv) {
+    struct stat file;
+    if (stat(path, &file) != 0 || !S_ISREG(file.st_mode)) {
+        return NULL;
+    }
+    for (int i = 1; i < argc; i++) {
+        const bool own = path >= argv[i] && path <= argv[i] + strlen(argv[i]);
+        if (!own && word_names(tool, argv[i], &file)) {
+            return argv[i];
+        }
+    }
+    return NULL;
+}
+
+dts_status dts_tool_outputs_writable(dts_tool *tool, int argc, char **argv) {
     for (size_t i = 0; i < tool->written_count; i++) {
         const dts_written *w = &tool->written[i];
         for (size_t k = 0; k < i; k++) {
@@ -198,6 +229,12 @@ dts_status dts_tool_outputs_writable(dts_tool *tool) {
         const dts_status status = check_writable(tool, *w->path, w->folder);
         if (status != DTS_OK) {
             return status;
+        }
+        const char *word = word_for_output(tool, *w->path, argc, argv);
+        if (word != NULL) {
+            dts_tool_usage(tool, "name another file", "%s would write over %s, which the command line names as '%s'",
+                           w->option, *w->path, word);
+            return DTS_USAGE;
         }
     }
     return DTS_OK;
