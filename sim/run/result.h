@@ -171,6 +171,8 @@ typedef struct dts_result {
         size_t nearest_count;
     } likely; /* by the caller: report/evidence.h */
     double model_tflops_per_gpu, mfu, hfu;
+    double
+        causal_mfu; /* the same as mfu with the half of causal attention that is computed, where mfu counts all pairs */
     double aco_ms_per_sample, exposed_aco_ms_per_sample;
     double bubble_fraction;
     bool wide; /* fp32 though half precision was asked for: a warning says why */

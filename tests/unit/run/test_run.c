@@ -46,6 +46,21 @@ static void static_memory_is_parameters_and_gradients(void **state) {
     dts_result_free(fp32);
 }
 
+/* Narayanan et al. 2021, appendix: of a GPT's 24 B S L h^2 (1 + S/(6h) + V/(12 L h)) FLOPs forward, the middle term is
+ * attention, of which causal kernels compute half. */
+static void causal_mfu_leaves_out_what_is_masked(void **state) {
+    (void)state;
+    dts_result *r = simulate_text(base, "");
+    const double h = 1024, layers = 8, vocab = 32000, s = 512;
+    const double attention = s / (6 * h) / (1 + s / (6 * h) + vocab / (12 * layers * h));
+    assert_close(r->causal_mfu, r->mfu * (1 - attention / 2), 1e-9, 0);
+    dts_result *bert =
+        simulate_text(base, "model=bert model.layers=8 model.hidden=1024 model.heads=16 model.vocab=32000");
+    assert_close(bert->causal_mfu, bert->mfu, 1e-12, 0);
+    dts_result_free(r);
+    dts_result_free(bert);
+}
+
 static void ddp_reduces_each_gradient_once_however_many_microbatches(void **state) {
     (void)state;
     dts_result *once = simulate_text(base, "training.micro_batch=8");
@@ -234,6 +249,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shares_sum_to_the_iteration),
         cmocka_unit_test(static_memory_is_parameters_and_gradients),
+        cmocka_unit_test(causal_mfu_leaves_out_what_is_masked),
         cmocka_unit_test(ddp_reduces_each_gradient_once_however_many_microbatches),
         cmocka_unit_test(buckets_close_when_they_are_full),
         cmocka_unit_test(fsdp_gathers_twice_and_scatters_once),
