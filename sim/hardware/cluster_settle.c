@@ -27,6 +27,31 @@ static void warn_of_wide_nodes(dts_binder *binder, const dts_node *node, const c
                      (long long)cluster->gpus_per_node, cluster->name, had, had);
 }
 
+/* Each GPU of a node reaches nics_per_gpu of its adapters, and each of these carries its share of the node's goodput:
+ * with more adapters than all GPUs reach, the rest carries nothing and what is left is slower. */
+static void warn_of_adapters(dts_binder *binder, const dts_node *node, const char *key, const dts_cluster *cluster) {
+    const dts_inter *inter = &cluster->inter;
+    const long long had = profile_gpus(node);
+    const double gpus = (double)(had > cluster->gpus_per_node ? had : cluster->gpus_per_node);
+    const double reached = gpus * inter->nics_per_gpu, adapters = (double)inter->nics_per_node;
+    const dts_node *map = node == NULL ? NULL : dts_node_get(node, "inter");
+    const dts_node *own = map == NULL ? NULL : dts_node_get(map, "nics_per_node");
+    if (inter->transport == DTS_TRANSPORT_NONE || reached >= adapters || own == NULL) {
+        return;
+    }
+    const char *dot = *key == '\0' ? "" : ".";
+    char help[200], name[64];
+    snprintf(name, sizeof name, "%s%sinter.nics_per_node", key, dot);
+    snprintf(help, sizeof help,
+             "set %s%sinter.nics_per_gpu=%.3g, too, if each GPU reaches as many, or nics_per_node=%.3g", key, dot,
+             adapters / gpus, reached);
+    dts_diag_warning(
+        binder->diag, &own->place, name, help,
+        "of %.3g adapters the %.3g GPUs of a node reach %.3g, %.3g each: the others carry nothing, and each "
+        "has its share of node_goodput",
+        adapters, gpus, reached, inter->nics_per_gpu);
+}
+
 /* The name of a GPU that is laid over that of a profile, or NULL: the profile's own, with other numbers or without. */
 static const char *other_gpu(const dts_node *cluster) {
     const dts_node *gpu = dts_node_get(cluster, "gpu");
@@ -90,6 +115,7 @@ static void settle_idle(const dts_node *node, dts_cluster *cluster) {
 
 dts_status dts_cluster_settle(dts_binder *binder, const dts_node *node, const char *key, dts_cluster *cluster) {
     warn_of_wide_nodes(binder, node, key, cluster);
+    warn_of_adapters(binder, node, key, cluster);
     settle_price(binder, node, key, cluster);
     settle_idle(node, cluster);
     return settle_gpu(binder, node, cluster);
