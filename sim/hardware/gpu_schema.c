@@ -21,12 +21,29 @@ static const dts_field peak_fields[] = {
     PEAK("nvfp4", DTS_NVFP4, "matrix units, fp4 with block scales"),
 };
 
+static dts_status peak_check(dts_binder *binder, const dts_node *node, const char *key, void *bound) {
+    const double *peaks = bound;
+    const double slowest = 1e9; /* FLOP/s: less is a slip of units */
+    dts_status status = DTS_OK;
+    for (size_t i = 0; i < sizeof peak_fields / sizeof *peak_fields; i++) {
+        const double peak = peaks[peak_fields[i].offset / sizeof(double)];
+        const dts_node *own = node == NULL ? NULL : dts_node_get(node, peak_fields[i].key);
+        if (peak > 0 && peak < slowest) {
+            status = dts_diag_error(binder->diag, own == NULL ? NULL : &own->place, key,
+                                    "write it as in 989 TFLOP/s; 0, or none, says that the format cannot be computed",
+                                    "%s of %g FLOP/s is less than a GPU's", peak_fields[i].key, peak);
+        }
+    }
+    return status;
+}
+
 static const dts_schema peak_schema = {
     .name = "peak",
     .help = "dense peak rates without sparsity; a format that is left out cannot be computed",
     .fields = peak_fields,
     .field_count = sizeof peak_fields / sizeof *peak_fields,
     .struct_size = sizeof(double) * DTS_NUMERIC_COUNT,
+    .check = peak_check,
 };
 
 static const dts_field gemm_fields[] = {

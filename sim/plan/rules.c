@@ -90,6 +90,12 @@ static dts_status check_batch(const dts_job *job, dts_plan *plan, dts_diag *diag
                               t->global_batch, plan->data, t->micro_batch);
     }
     plan->microbatches = t->global_batch / per_step;
+    const int64_t most = 1000000; /* as in orders of schedules: schedule/shape.c */
+    if (plan->microbatches > most) {
+        snprintf(help, sizeof help, "use a larger micro_batch, or global_batch %" PRId64 " at most", most * per_step);
+        return dts_diag_error(diag, NULL, "training.global_batch", help,
+                              "%" PRId64 " microbatches a step, more than %" PRId64, plan->microbatches, most);
+    }
     if (job->model->max_positions > 0 && t->sequence_length > job->model->max_positions) {
         snprintf(help, sizeof help, "use at most %" PRId64 ", or override model.max_positions",
                  job->model->max_positions);

@@ -49,7 +49,7 @@ static double choose_steps(const dts_training *training, const dts_failing_run *
 static void extend_to_tokens(double tokens, dts_result *result) {
     dts_whole_run *w = &result->whole_run;
     w->tokens = tokens;
-    w->ideal_s = tokens / result->tokens_per_s;
+    w->ideal_s = fmax(tokens / result->tokens_per_s, result->iteration_time_s); /* fewer tokens are an iteration, too */
     w->expected_s = w->ideal_s / w->goodput;
     w->failures = w->mtbf_s > 0 ? w->expected_s / w->mtbf_s : 0;
     w->usd = result->fits ? w->expected_s / 3600 * result->price_usd_per_hour : 0;

@@ -171,6 +171,9 @@ static dts_status read_row(reader *r, const char *end) {
 }
 
 dts_status dts_cells_parse(const char *text, size_t length, dts_cells *out, size_t *ignored, dts_diag *diag) {
+    const bool marked = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0; /* as spreadsheets write it */
+    text += marked ? 3 : 0;
+    length -= marked ? 3 : 0;
     const char *copy = dts_arena_strndup(out->arena, text, length);
     if (copy == NULL) {
         return dts_diag_nomem(diag);

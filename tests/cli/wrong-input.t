@@ -269,6 +269,14 @@ $ dtsim explain gcp-data-parallel/scaling-ddp --output page --html page
 error: --output and --html would both write page
   help: name two files
 [2]
+$ printf 'model: gpt2\n' > mine.yaml; dtsim run mine.yaml --trace ./mine.yaml; cat mine.yaml
+error: --trace would write over ./mine.yaml, which the command line names as 'mine.yaml'
+  help: name another file
+model: gpt2
+$ printf 'id\n' > mine.csv; dtsim run mine.csv#a -o mine.csv; cat mine.csv
+error: --output would write over mine.csv, which the command line names as 'mine.csv#a'
+  help: name another file
+id
 $ mkdir order.csv; dtsim schedule order.csv
 error: cannot read 'order.csv': Is a directory
   help: name a file in it
@@ -380,3 +388,16 @@ $ dtsim run pipelines/1f1b --set stack.master_weights=false --set stack.fp32_gra
 --set: error: weights in bf16 (fp8.half_weights) contradict weights in the narrow format only (fp8.primary_weights), which the stack has [stack.fp8.half_weights]
   help: set stack.fp8.primary_weights=false, or leave fp8.half_weights out
 [1]
+% Slips of a power of ten, and adapters that no GPU reaches.
+$ dtsim run scaling-ddp --set cluster.gpu.peak.fp16=312e-9TFLOP/s
+--set: error: fp16 of 312000 FLOP/s is less than a GPU's [cluster.gpu.peak]
+  help: write it as in 989 TFLOP/s; 0, or none, says that the format cannot be computed
+[1]
+$ dtsim run scaling-ddp --set training.global_batch=67108864 --set training.micro_batch=1 --set cluster.nodes=1
+--set: error: 8388608 microbatches a step, more than 1000000 [training.global_batch]
+  help: use a larger micro_batch, or global_batch 8000000 at most
+[1]
+$ dtsim run planning/llama-3-8b --set cluster.profile=dgx-h100 --set cluster.inter.nics_per_node=16 2>&1 >/dev/null
+--set: warning: of 16 adapters the 8 GPUs of a node reach 8, 1 each: the others carry nothing, and each has its share of node_goodput [cluster.inter.nics_per_node]
+  help: set cluster.inter.nics_per_gpu=2, too, if each GPU reaches as many, or nics_per_node=8
+$ dtsim run planning/llama-3-8b --set cluster.profile=dgx-h100 --set cluster.inter.nics_per_node=16 --set cluster.inter.nics_per_gpu=2 --set cluster.gpus_per_node=4 2>&1 >/dev/null
