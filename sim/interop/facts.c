@@ -106,8 +106,9 @@ static void add_plan(const dts_scenario_values *v, const dts_plan *plan, dts_set
         put(out, "plan.steps", (int64_t)ceil(v->training.tokens / step_tokens));
     }
     add_layout(plan, out);
+    const int64_t some = v->offload.activation_layers; /* the last one's are read at once */
     if (v->model.layers > 1) {
-        put(out, "plan.layers_but_one", v->model.layers - 1);
+        put(out, "plan.activation_layers", some > 0 ? some : v->model.layers - 1);
     }
     if (v->model.experts > 0) {
         put(out, "plan.expert_nodes", expert_nodes(plan->expert, v->cluster.gpus_per_node));
@@ -389,22 +390,13 @@ static void complete_groups(dts_settings *ours, const dts_settings *base) {
     }
 }
 
-/* Activations of all layers but the last go to host memory, or of none. */
-static void complete_offload(dts_settings *ours, const dts_settings *base, dts_diag *diag) {
-    const dts_setting *some = dts_settings_find(ours, "plan.activation_layers");
-    const int64_t count = dts_settings_count(ours, "plan.activation_layers");
-    const int64_t layers = number(ours, base, "model.layers");
-    if (count == 0) {
-        return;
+/* Activations of the first layers go to host memory; 0: of none. */
+static void complete_offload(dts_settings *ours) {
+    if (dts_settings_count(ours, "plan.activation_layers") > 0) {
+        const dts_setting some = *dts_settings_find(ours, "plan.activation_layers");
+        dts_settings_add(ours, "offload.activations", "cpu", NULL);
+        dts_settings_add(ours, "offload.activation_layers", some.value, &some.place);
     }
-    if (layers > 0 && count + 1 < layers) {
-        const dts_place place = some->place;
-        dts_diag_warning(diag, place.file == NULL ? NULL : &place, "offload.activations",
-                         "those of all layers are taken; offload.activations=none has none",
-                         "activations of %" PRId64 " of %" PRId64 " layers cannot be offloaded by themselves", count,
-                         layers);
-    }
-    dts_settings_add(ours, "offload.activations", "cpu", NULL);
 }
 
 /* Elements of a bucket, whose gradients are in fp32 unless they are reduced in bf16. */
@@ -460,7 +452,7 @@ dts_status dts_facts_complete(dts_settings *ours, const dts_settings *base, dts_
     dts_status status = dts_layer_lists_complete(ours, diag);
     complete_expert_tensor(ours);
     status = status == DTS_OK ? complete_layout(ours, diag) : status;
-    complete_offload(ours, base, diag);
+    complete_offload(ours);
     complete_groups(ours, base);
     complete_bucket(ours);
     complete_shards(ours);

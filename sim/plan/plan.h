@@ -216,7 +216,8 @@ typedef enum dts_offload_target { DTS_OFFLOAD_NONE, DTS_OFFLOAD_CPU, DTS_OFFLOAD
 
 typedef struct dts_offload {
     int parameters, gradients, optimizer, activations; /* dts_offload_target */
-    int64_t prefetch; /* layers that copies of activations run ahead; 0: copies hold up what needs them */
+    int64_t activation_layers; /* the first layers, whose activations alone are offloaded; 0: those of all */
+    int64_t prefetch;          /* layers that copies of activations run ahead; 0: copies hold up what needs them */
     bool pin_memory;
 } dts_offload;
 

@@ -1,4 +1,6 @@
 /* What may rest in host memory, and what it takes to run. */
+#include <inttypes.h>
+
 #include "plan/internal.h"
 
 static dts_status check_host(const dts_job *job, const char *what, dts_diag *diag) {
@@ -40,6 +42,31 @@ static dts_status check_nvme(const dts_plan *plan, dts_diag *diag) {
     return status;
 }
 
+/* Transformer Engine spreads the copies over the other layers of the model: it refuses to offload all, and
+ * Megatron-Core refuses pipelines with it (transformer_engine/pytorch/cpu_offload.py, get_cpu_offload_context;
+ * megatron/core/transformer/transformer_config.py). */
+static dts_status check_layers(const dts_plan *plan, dts_diag *diag) {
+    const int64_t some = plan->job.offload->activation_layers, layers = plan->job.model->layers;
+    dts_status status = DTS_OK;
+    if (plan->job.offload->activations == DTS_OFFLOAD_NONE || some == 0) {
+        return DTS_OK;
+    }
+    if (plan->pipeline > 1) {
+        status = dts_diag_error(diag, NULL, "offload.activation_layers",
+                                "leave it out: those of all layers, or use pipeline: 1",
+                                "activations of some layers alone are offloaded without a pipeline");
+    }
+    if (some >= layers) {
+        status =
+            dts_diag_error(diag, NULL, "offload.activation_layers",
+                           "leave it out: those of all layers, or name fewer than the model has",
+                           "activations of the first %" PRId64 " layers are to be offloaded, and the model has %" PRId64
+                           ": copies have the time of the others",
+                           some, layers);
+    }
+    return status;
+}
+
 dts_status dts_plan_check_offload(const dts_plan *plan, dts_diag *diag) {
     const dts_offload *o = plan->job.offload;
     if (!dts_plan_offloads(plan)) {
@@ -68,6 +95,8 @@ dts_status dts_plan_check_offload(const dts_plan *plan, dts_diag *diag) {
     dts_status status = check_host(&plan->job, "offload", diag);
     dts_status drives = check_nvme(plan, diag);
     status = status > drives ? status : drives;
+    dts_status some = check_layers(plan, diag);
+    status = status > some ? status : some;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         if (rules[i].broken) {
             status = dts_diag_error(diag, NULL, rules[i].key, rules[i].help, "%s", rules[i].what);

@@ -340,6 +340,9 @@ static const dts_field offload_fields[] = {
      .help = "where optimizer states rest and the step runs"},
     {FIELD(activations), .type = DTS_FIELD_ENUM, .names = offload_names, .preset = "none",
      .help = "where saved activations rest between forward and backward"},
+    {FIELD(activation_layers), .type = DTS_FIELD_INT, .minimum = 0, .maximum = 1e5, .preset = "0",
+     .help = "layers whose activations are offloaded, counted from the first; their copies have the time of the other "
+             "layers, whatever prefetch says (Transformer Engine; pipeline 1). 0: those of all layers"},
     {FIELD(prefetch), .type = DTS_FIELD_INT, .minimum = 0, .maximum = 1024, .preset = "1",
      .help =
          "layers by which copies of activations may lag behind forward or run ahead of backward; 0: copies are made "

@@ -286,6 +286,8 @@ static void of_the_rest(const dts_plan *plan, rules *out) {
            "set training.optimizer=muon"},
           {"stack.optimizer.cpu_bandwidth", stays, gpu, cpu}, {"stack.optimizer.cpu_threads", stays, gpu, cpu},
           {"stack.optimizer.cpu_thread_bandwidth", stays, gpu, cpu},
+          {"offload.activation_layers", plan->job.offload->activations == DTS_OFFLOAD_NONE,
+           "activations stay on the GPU", "set offload.activations=cpu"},
           {"offload.prefetch", !dts_plan_offloads(plan), "nothing is offloaded", cpu},
           {"offload.pin_memory", !dts_plan_offloads(plan), "nothing is offloaded", cpu},
           {"input.", !dts_plan_loads_input(plan), "samples lie ready", "set input.sample_cost"},

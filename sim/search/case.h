@@ -86,6 +86,7 @@ double dts_case_communication_B(const dts_case *k, const dts_rank_class *c);
 /* Of these, what does not depend on offloads. */
 typedef struct dts_case_activations {
     double kept_B, halves_B; /* of all chunks: until the backward, and between its halves */
+    double copied_B;         /* of kept_B, what goes to host memory where activations are offloaded */
     /* temporaries, gathered units and gradients on their way: while a layer runs, the head, the embedding */
     double layer_B, head_B, embedding_B;
     double root_B; /* FSDP's root and its gradients on their way */

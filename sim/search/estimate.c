@@ -15,7 +15,8 @@
  *                 wait for their first units, behind the reduction of the layer after
  *                 where the host reads token counts: + what the GPU waits for the host behind each
  *                 context parallelism: + what attention waits for beyond its kernels (plan/lower/context.c)
- *                 activations in host memory: f = max(f, copies), b = max(b, copies)
+ *                 activations in host memory: f = max(f, copies), b = max(b, copies); of some layers alone, f and b
+ *                 as long as the ways through layers and copies (beside_copies_s)
  *                 gradients there that every microbatch reduces (ZeRO-2, FSDP): b + w = max(b + w, their copies)
  *                 transfers that block: + 2 v sends
  *   pipeline      m max_c (f + b + w) + bubble(mean f, b, w, latency of a hop), the means without first gathers: a
@@ -71,13 +72,29 @@ typedef struct offload_terms {
     double parameters_s, gradients_s; /* copies for a pass */
 } offload_terms;
 
-static dts_case_passes with_offloads(const dts_case *k, const offload_terms *o, double kept_B,
-                                     const dts_schedule_method *method, dts_case_passes p) {
+/* A pass beside copies of what its layers keep. Where those of the first n of L layers alone are copied, each of them
+ * may lag behind or run ahead by L - n layers (plan/lower/offload.c): the longest of all layers, of all copies with a
+ * layer before and one behind, and of layers and their copies in turn. head_s: of the head, beside which none is. */
+static double beside_copies_s(const dts_case *k, const dts_rank_class *c, double pass_s, double head_s,
+                              double copies_s) {
+    const double some = (double)k->plan->job.offload->activation_layers;
+    if (!(some > 0)) {
+        return fmax(pass_s, copies_s);
+    }
+    const double each_s = (pass_s - head_s) / fmax(1, c->layers), apart = fmax(1, c->layers - some);
+    const double turns = floor((c->layers - 1) / apart);
+    const double in_turn_s = (c->layers - turns * apart) * each_s + turns * (each_s + copies_s / some);
+    return fmax(pass_s, head_s + fmax(2 * each_s + copies_s, in_turn_s));
+}
+
+static dts_case_passes with_offloads(const dts_case *k, const dts_rank_class *c, const offload_terms *o,
+                                     double copied_B, const dts_schedule_method *method, dts_case_passes p) {
     const dts_frame *frame = k->frame;
     if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0) {
-        double copies_s = kept_B * frame->copy_s;
-        p.forward_s = fmax(p.forward_s, copies_s);
-        p.input_s = fmax(p.input_s, copies_s - p.weight_s);
+        const double copies_s = copied_B * frame->copy_s, head_s = c->head_forward_s;
+        p.forward_s = beside_copies_s(k, c, p.forward_s, head_s, copies_s);
+        /* a head's backward has two products for each of its forward */
+        p.input_s = beside_copies_s(k, c, p.input_s + p.weight_s, 2 * head_s, copies_s) - p.weight_s;
     }
     if ((k->offload & DTS_OFFLOAD_PARAMETERS) != 0) {
         p.forward_s = fmax(p.forward_s, o->parameters_s);
@@ -430,8 +447,8 @@ static double time_s(const dts_case *k, const dts_frame_terms *t, const dts_sche
     for (int i = 0; i < frame->class_count; i++) {
         const dts_rank_class *c = &frame->classes[i];
         const offload_terms *o = &t->offloads[k->offload][i];
-        const double kept_B = t->classes[i].activations.kept_B;
-        const dts_case_passes p = with_offloads(k, o, kept_B, method, t->classes[i].alone);
+        const double copied_B = t->classes[i].activations.copied_B;
+        const dts_case_passes p = with_offloads(k, c, o, copied_B, method, t->classes[i].alone);
         const double ranks = (double)(c->last - c->first + 1) / (double)frame->plan->pipeline;
         mean->forward_s += ranks * (p.forward_s - p.first_forward_s);
         mean->input_s += ranks * (p.input_s - p.first_input_s);
@@ -491,7 +508,7 @@ void dts_class_estimate(const dts_frame *frame, const dts_candidate *candidate, 
     const offload_terms o = offload_terms_of(&k, c);
     const dts_case_passes alone = dts_case_passes_of(&k, c, method->splits_backward);
     const dts_case_activations a = dts_case_activations_of(&k, c, &alone, method->splits_backward);
-    const dts_case_passes p = with_offloads(&k, &o, a.kept_B, method, alone);
+    const dts_case_passes p = with_offloads(&k, c, &o, a.copied_B, method, alone);
     dts_estimate fullest = {0};
     dts_case_memory(&k, c, &a, &o.resident, moments, true, &fullest);
     *busy_s = k.microbatches * (p.forward_s + p.input_s + p.weight_s) + exposed_s(&k, c, method, &p) + o.step_s;

@@ -5,7 +5,8 @@
  *                   a layer runs, without what a head has saved; embedding or head run, without units and
  *                   gradients of layers; ZeRO-2 beside a layer: buckets less what backward freed to fill them,
  *                   and what reductions that are slower than passes have left
- *   bound         = max_c (static + whole · saved of its smallest chunk + halves · … [no activations in host memory]),
+ *   bound         = max_c (static + whole · saved of its smallest chunk + halves · … [with activations in host memory
+ *                   those that offload.activation_layers leaves]),
  *                   where gradients that reductions make first count in the step only
  *   bound, host   = the fullest node's sum over its GPUs of what rests in host memory all the time [1], and of the
  *                   activations that are out when a chunk's last layer begins
@@ -139,6 +140,21 @@ static double halves_B(const dts_case *k, const dts_rank_class *c) {
     return k->recompute == DTS_CASE_SELECTIVE ? c->selective[k->selection].weights_B : c->layers_weights_B;
 }
 
+/* Of what a rank keeps, that of the layers whose activations are offloaded where any are. */
+static double copied_B(const dts_case *k, const dts_rank_class *c) {
+    const double some = (double)k->plan->job.offload->activation_layers;
+    const double kept_B = dts_case_kept_B(k, c, c->layers), repeated = dts_case_repeated(k, c->layers);
+    if (!(some > 0)) {
+        return kept_B;
+    }
+    if (repeated > 0) {
+        const double checkpoints = ceil(fmin(some, repeated) / dts_case_span(k, c->layers));
+        return checkpoints * k->frame->costs.boundary_B +
+               fmax(0, some - repeated) * c->layers_saved_B / fmax(1, c->layers);
+    }
+    return kept_B * some / fmax(1, c->layers);
+}
+
 /* Temporaries of a layer, with what it repeats. */
 static double of_layer_B(const dts_case *k, const dts_rank_class *c) {
     double chunk = c->layers / (double)k->frame->chunks;
@@ -222,6 +238,13 @@ static double least_halves_B(const dts_case *k, const dts_rank_class *c) {
     return c->fewest_layers * fmax(0, least_B - k->frame->most_copies_B);
 }
 
+/* What some layers of a chunk keep at least, where not those of all are offloaded: not every layer has a checkpoint. */
+static double least_of_layers_B(const dts_case *k, double layers) {
+    const double least_B =
+        k->recompute == DTS_CASE_SELECTIVE ? k->frame->least_selective_B[k->selection] : k->frame->least_saved_B;
+    return k->recompute == DTS_CASE_FULL ? 0 : layers * fmax(0, least_B - k->frame->most_copies_B);
+}
+
 /* ZeRO-2: gradients fill their buckets while the backward of a chunk frees what its layers kept, the head's ahead of
  * them. One bucket is reduced while the next one fills; where reductions wait for the end of a pass, all of a chunk's
  * are there by then. Where reductions are slower than passes, more of them are left with every microbatch. */
@@ -254,6 +277,7 @@ dts_case_activations dts_case_activations_of(const dts_case *k, const dts_rank_c
                                              bool splits) {
     const double ends_B = communication_B(k, c, false), filled_B = buckets_B(k, c, p, splits);
     return (dts_case_activations){.kept_B = dts_case_kept_B(k, c, c->layers),
+                                  .copied_B = copied_B(k, c),
                                   .halves_B = halves_B(k, c),
                                   .layer_B = of_layer_B(k, c) + communication_B(k, c, true) + filled_B,
                                   .head_B = c->transient_B + ends_B,
@@ -270,8 +294,11 @@ static double live_B(const dts_case *k, const dts_rank_class *c, const dts_case_
     const double halves = (double)now->halves / chunks;
     double whole_B = whole * a->kept_B;
     if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0) {
+        const dts_offload *offload = k->plan->job.offload;
         const double layer_B = c->layers > 0 ? a->kept_B / c->layers : 0;
-        whole_B = fmin(whole_B, (2 + (double)k->plan->job.offload->prefetch) * layer_B);
+        /* copies of some layers have the time of the others, whose activations stay */
+        whole_B = offload->activation_layers > 0 ? whole * (a->kept_B - a->copied_B)
+                                                 : fmin(whole_B, (2 + (double)offload->prefetch) * layer_B);
     }
     double bytes = whole_B + halves * a->halves_B;
     bytes += c->embedding ? (c->saved_B - c->head_saved_B) * fmax(1, whole + halves) : 0;
@@ -297,15 +324,18 @@ static double memory_B(const dts_case *k, const dts_rank_class *c, const dts_cas
 
 void dts_case_memory(const dts_case *k, const dts_rank_class *c, const dts_case_activations *a,
                      const dts_case_resident *r, const dts_moments *moments, bool ordered, dts_estimate *out) {
-    const double resident_B = r->stepped_B - r->come_B;
+    const double resident_B = r->stepped_B - r->come_B, some = (double)k->plan->job.offload->activation_layers;
+    const bool copies = (k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0;
+    const double stays_B = copies && some > 0 ? least_of_layers_B(k, c->layers - some) : 0;
     double most_B = a->root_B, least_B = 0;
     for (size_t i = 0; i < moments->count; i++) {
         const dts_schedule_moment *now = &moments->items[i];
         most_B = fmax(most_B, memory_B(k, c, a, r, now));
         const double whole = ordered ? (double)now->whole : fmin(1, (double)now->whole);
-        least_B = fmax(least_B, whole * a->least_chunk_B + (ordered ? (double)now->halves * a->least_halves_B : 0));
+        const double halves_B = ordered ? (double)now->halves * a->least_halves_B : 0;
+        least_B = fmax(least_B, copies ? whole * stays_B : whole * a->least_chunk_B + halves_B);
     }
-    least_B = resident_B + ((k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0 ? 0 : least_B);
+    least_B += resident_B;
     out->memory_B = fmax(out->memory_B, resident_B + c->until_step_B + most_B);
     out->memory_B = fmax(out->memory_B, r->stepped_B + c->until_step_B + c->joined_B);
     out->least_memory_B = fmax(out->least_memory_B, fmax(least_B, r->stepped_B) * (1 - 1e-9) - 1024);
@@ -334,8 +364,15 @@ double dts_case_host_static_B(const dts_case *k, const dts_rank_class *c) {
 /* A layer's forward pass waits until the activations of the layer before the prefetched ones are out, and copies leave
  * in turn. */
 double dts_case_host_activations_B(const dts_case *k, const dts_rank_class *c, double least_chunk_B, double least) {
-    const double layers = c->fewest_layers, out = layers - 1 - (double)k->plan->job.offload->prefetch;
-    if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) == 0 || !(out > 0) || !(least >= 1)) {
+    const dts_offload *offload = k->plan->job.offload;
+    const double layers = c->fewest_layers, out = layers - 1 - (double)offload->prefetch;
+    if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) == 0 || !(least >= 1)) {
+        return 0;
+    }
+    if (offload->activation_layers > 0) {
+        return floor(least_of_layers_B(k, (double)offload->activation_layers));
+    }
+    if (!(out > 0)) {
         return 0;
     }
     const bool full = k->recompute == DTS_CASE_FULL;

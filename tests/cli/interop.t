@@ -530,6 +530,17 @@ $ for set in training.recompute=none training.recompute=full 'training.recompute
   help: --cpu-offloading-num-layers takes no recomputation: set training.recompute=none, or offload.activations=none
   help: --cpu-offloading-num-layers takes no CUDA graphs: set stack.cuda_graphs=none, or offload.activations=none
   help: activations go to host memory layer by layer with pipeline 1 only
+$ for set in training.recompute=full training.recompute=none; do DTSIM_DATA=$DATA dtsim export torch-fsdp.yaml --set 'offload={activations: cpu, activation_layers: 20}' --set parallelism.data_parallel=zero1 --set "$set" --to megatron-lm > layers.sh 2> layers.err; grep -hE 'help|--cpu' layers.sh layers.err; done
+  help: --cpu-offloading-num-layers takes no recomputation: set training.recompute=none, or offload.activations=none
+    --cpu-offloading-num-layers 20 \
+$ dtsim import layers.sh --set cluster=dgx-h100 --set stack=megatron-core | grep -A3 '^offload'
+offload:
+  optimizer: none
+  activations: cpu
+  activation_layers: 20
+$ sed 's/num-layers 20/num-layers 32/' layers.sh > all.sh; dtsim import all.sh --set cluster=dgx-h100 --set stack=megatron-core 2>&1 | grep -E 'error|help'
+all.sh:58:5: error: activations of the first 32 layers are to be offloaded, and the model has 32: copies have the time of the others [offload.activation_layers]
+  help: leave it out: those of all layers, or name fewer than the model has
 $ DTSIM_DATA=$DATA dtsim export torch-fsdp.yaml --set model=gpt-oss-120b --set parallelism.data_parallel=zero1 --set model.router_bias=true --to megatron-lm 2>&1 | grep -E 'router_bias'
 [1]
 $ DTSIM_DATA=$DATA dtsim export torch-fsdp.yaml --set offload.optimizer=cpu --set parallelism.data_parallel=zero1 --set training.precision=fp8 --to megatron-lm 2>&1 | grep -E '^warning|help|  --.*(cpu|aware|fp8)'

@@ -565,6 +565,9 @@ static inline drawn draw(uint64_t seed) {
     if (d.pipeline > 1) {
         say(&d, PARALLELISM, "virtual_stages: %d, schedule: %s", d.chunks, d.schedule);
     }
+    if (d.pipeline == 1 && d.layers > 1 && strstr(d.keys[OFFLOAD], "activations: cpu") != NULL) {
+        say(&d, OFFLOAD, "activation_layers: %d", PICK(&d, 0, 1, d.layers - 1));
+    }
     say(&d, MODEL, "profile: %s, layers: %d, hidden: %d, heads: %d, vocab: %d, ffn_hidden: 768",
         PICK_NAME(&d, "gpt", "llama"), d.layers, PICK(&d, 256, 320, 512), d.heads, PICK(&d, 1000, 32000));
     say(&d, CLUSTER, "profile: gcp-a2-highgpu-8g, nodes: %d, gpus_per_node: %d", d.nodes, d.per_node);

@@ -504,7 +504,7 @@ typedef struct dts_pass {
 /* Activations in host memory, by slot: a layer of the chunk, or its layer count for the chunk's input. All do nothing
  * where activations stay on the GPU. */
 dts_status dts_offload_new(dts_builder *b);
-/* Behind last: bytes of the slot leave. */
+/* Behind last: bytes of the slot leave, where those of its layer are offloaded. */
 void dts_offload_store(dts_builder *b, const dts_pass *pass, int64_t slot, double bytes, dts_id last);
 /* What the forward of a slot must wait for, so that not too much is on its way. */
 dts_id dts_offload_before_forward(dts_builder *b, const dts_pass *pass, int64_t slot);

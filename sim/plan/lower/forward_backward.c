@@ -127,7 +127,8 @@ static dts_id load_activations(walk *w, int64_t slot) {
     } else {
         group = (slot + span - 1) / span * span; /* the head: only ahead */
     }
-    for (int64_t i = 1; i <= w->b->plan->job.offload->prefetch && group - i * span >= 0; i++) {
+    const int64_t ahead = dts_offload_ahead(w->b->plan, w->pass->chunk);
+    for (int64_t i = 1; i <= ahead && group - i * span >= 0; i++) {
         dts_offload_load(w->b, w->pass, group - i * span, kept_B(w, group - i * span));
     }
     return loaded;

@@ -23,15 +23,23 @@
  * offload.prefetch is how many layers the copies may lag behind or run ahead: the forward of layer i waits until those
  * of layer i - prefetch - 1 are out, and backward of layer i starts the copies down to layer i - prefetch. With 0 the
  * copy holds up everything, host thread included: torch.autograd.graph.save_on_cpu [3].
+ * With offload.activation_layers n < L, those of the first n of L layers alone, as Transformer Engine does it [5]:
+ * those of the last L - n stay anyway, so copies may lag behind or run ahead by L - n layers less one without a layer's
+ * more at the peak. The forward of layer L - n + i waits until layer i is out; its reload starts with the backward of
+ * layer L - n + i - 1. The host never waits. (The version before, NVTE_CPU_OFFLOAD_V1, takes the same layers and ends
+ * with the same memory, but spaces the copies of forward evenly.)
  *
  * [1] NVIDIA, "How to Optimize Data Transfers in CUDA C/C++" (developer blog): pinned against pageable memory.
  * [2] Ren et al., "ZeRO-Offload: Democratizing Billion-Scale Model Training", 2021, section 5; Rajbhandari et al.,
  *     "ZeRO-Infinity", 2021, sections 5 and 6.
  * [3] PyTorch 1.11, torch/autograd/graph.py.
- * [4] PyTorch 2.2, torch/distributed/run.py: OMP_NUM_THREADS=1 where it is not set and a node has several processes. */
+ * [4] PyTorch 2.2, torch/distributed/run.py: OMP_NUM_THREADS=1 where it is not set and a node has several processes.
+ * [5] NVIDIA/TransformerEngine, transformer_engine/pytorch/cpu_offload.py: DefaultOffloadSynchronizer, behind
+ *     get_cpu_offload_context(num_layers=n, model_layers=L). It takes what autograd saves, weights aside; that versions
+ *     leave small tensors where they are is left out. */
 #include <math.h>
 
-#include "plan/lower/builder.h"
+#include "plan/lower/walk.h"
 
 /* Of cudaMemcpyAsync, between issue and the first byte; assumed. */
 static const double copy_latency_s = 10e-6;
@@ -157,8 +165,14 @@ static dts_task_info activation_info(const dts_pass *pass, int64_t slot, const c
                            .name = name};
 }
 
+int64_t dts_offload_ahead(const dts_plan *plan, const dts_chunk *chunk) {
+    const int64_t some = plan->job.offload->activation_layers;
+    return some > 0 ? chunk->layers - some - 1 : plan->job.offload->prefetch;
+}
+
 void dts_offload_store(dts_builder *b, const dts_pass *pass, int64_t slot, double bytes, dts_id last) {
-    if (b->parked == NULL || bytes < 1) {
+    const int64_t some = b->plan->job.offload->activation_layers;
+    if (b->parked == NULL || bytes < 1 || (some > 0 && slot >= some)) {
         return;
     }
     dts_task_info info = activation_info(pass, slot, "d2h activations");
@@ -171,13 +185,13 @@ void dts_offload_store(dts_builder *b, const dts_pass *pass, int64_t slot, doubl
         dts_build_host_memory(b, parked->out, DTS_AT_END, pass->stage, DTS_MEMORY_ACTIVATIONS, -bytes);
         dts_build_nvme_memory(b, parked->out, DTS_AT_START, pass->stage, DTS_MEMORY_ACTIVATIONS, bytes);
     }
-    if (b->plan->job.offload->prefetch == 0) {
+    if (b->plan->job.offload->prefetch == 0 && some == 0) {
         dts_build_host(b, pass->stage, 0, false, parked->out, "wait for activations to be out");
     }
 }
 
 dts_id dts_offload_before_forward(dts_builder *b, const dts_pass *pass, int64_t slot) {
-    int64_t earlier = slot - 1 - b->plan->job.offload->prefetch;
+    int64_t earlier = slot - 1 - dts_offload_ahead(b->plan, pass->chunk);
     return b->parked == NULL || earlier < 0 ? DTS_NO_ID : parked_at(b, pass, earlier)->out;
 }
 

@@ -402,6 +402,55 @@ static void activations_go_out_and_come_back(void **state) {
     dts_result_free(stay);
 }
 
+/* When spans of a layer begin first, or end last, in one pass of the kinds of its kernels. */
+static dts_time edge_of(const dts_result *r, dts_span_kind kind, int layer, bool end) {
+    dts_time edge = end ? 0 : INT64_MAX;
+    for (size_t i = 0; i < r->span_count; i++) {
+        const dts_span *s = &r->spans[i];
+        if (s->kind == kind && s->layer == layer) {
+            edge = end ? (s->end > edge ? s->end : edge) : (s->start < edge ? s->start : edge);
+        }
+    }
+    return edge;
+}
+
+/* Transformer Engine: the first n layers, whose copies have the time of the other L - n; the memory is that of L - n
+ * layers whatever the link. */
+static void activations_of_the_first_layers_alone_leave(void **state) {
+    (void)state;
+    enum { SOME = 3, OTHERS = LAYERS - SOME };
+    dts_result *stay = simulate_text(base, "");
+    static const char *const links[] = {"cluster.gpu.pcie_bandwidth=2000GB/s cluster.host.memory_bandwidth=90TB/s",
+                                        "cluster.gpu.pcie_bandwidth=4GB/s offload.prefetch=0"};
+    for (size_t i = 0; i < 2; i++) {
+        char settings[200];
+        snprintf(settings, sizeof settings, "offload.activations=cpu offload.activation_layers=%d %s", SOME, links[i]);
+        dts_result *r = simulate_text(base, settings);
+        const moved out = spans_named(r, "d2h activations"), in = spans_named(r, "h2d activations");
+        assert_int_equal(out.count, SOME);
+        assert_int_equal(in.count, SOME);
+        assert_close(stay->memory_gib.activations - r->memory_gib.activations, out.bytes / GIB, 1e-6, 0);
+        assert_close(r->host_peak_gib, GPUS * out.bytes / GIB, 1e-6, 0);
+        if (i == 0) {
+            assert_close(r->iteration_time_s, stay->iteration_time_s, 0.005, 0);
+        } else {
+            assert_true(r->time_s.exposed_offload > 0.5 * (out.total_s + in.total_s) - stay->time_s.compute);
+        }
+        for (size_t k = 0; k < r->span_count; k++) {
+            const dts_span *s = &r->spans[k];
+            if (strcmp(s->name, "d2h activations") == 0) {
+                assert_true(s->layer <= SOME);
+                assert_true(s->end <= edge_of(r, DTS_SPAN_FORWARD, s->layer + OTHERS, false));
+            } else if (strcmp(s->name, "h2d activations") == 0) {
+                assert_true(s->start >= edge_of(r, DTS_SPAN_BACKWARD, s->layer + OTHERS, true));
+                assert_true(s->end <= edge_of(r, DTS_SPAN_BACKWARD, s->layer, false));
+            }
+        }
+        dts_result_free(r);
+    }
+    dts_result_free(stay);
+}
+
 static void with_full_recomputation_only_checkpoints_move(void **state) {
     (void)state;
     double boundary_B = 2.0 * MICRO_BATCH * SEQUENCE * HIDDEN;
@@ -409,8 +458,12 @@ static void with_full_recomputation_only_checkpoints_move(void **state) {
     assert_close(spans_named(r, "d2h activations").bytes, LAYERS * boundary_B, 1e-12, 0);
     dts_result *pairs = simulate_text(base, "offload.activations=cpu training.recompute.every=2");
     assert_close(spans_named(pairs, "h2d activations").bytes, LAYERS / 2 * boundary_B, 1e-12, 0);
+    dts_result *some = simulate_text(
+        base, "offload.activations=cpu offload.activation_layers=5 training.recompute.every=2"); /* 1, 3 and 5 */
+    assert_close(spans_named(some, "h2d activations").bytes, 3 * boundary_B, 1e-12, 0);
     dts_result_free(r);
     dts_result_free(pairs);
+    dts_result_free(some);
 }
 
 static void pageable_memory_is_slower(void **state) {
@@ -453,6 +506,10 @@ static void senseless_offload_is_refused(void **state) {
     assert_refused(base, "offload.optimizer=cpu", "use zero1, zero2, zero3 or fsdp");
     assert_refused(base, "parallelism.data_parallel=dp offload.activations=cpu", "keeps everything on the GPUs");
     assert_refused(base, "offload.activations=nvme", "offload to NVMe needs the node's drives");
+    assert_refused(base, "offload.activations=cpu offload.activation_layers=8", "name fewer than the model has");
+    assert_refused(base, "parallelism.pipeline=2 offload.activations=cpu offload.activation_layers=2",
+                   "or use pipeline: 1");
+    dts_result_free(simulate_text(base, "offload.activation_layers=8")); /* of no activations */
 }
 
 /* torch Pipe; with a process for each GPU stages may lie on any node. */
@@ -492,6 +549,7 @@ int main(void) {
         cmocka_unit_test(megatrons_step_on_the_cpu_takes_what_was_measured),
         cmocka_unit_test(one_thread_slows_a_fused_step),
         cmocka_unit_test(activations_go_out_and_come_back),
+        cmocka_unit_test(activations_of_the_first_layers_alone_leave),
         cmocka_unit_test(with_full_recomputation_only_checkpoints_move),
         cmocka_unit_test(pageable_memory_is_slower),
         cmocka_unit_test(gpus_share_a_pcie_switch),
