@@ -40,7 +40,7 @@
  * Bounds that every simulation keeps (tests/property/test_search.c):
  *   time          >= way to the rank + m · (its kernels + exchanges between those of its forward, on idle links)
  *                    + way back [not where the backward is split], and
- *                 >= launches of the host's thread, unless CUDA graphs launch
+ *                 >= launches of the host's thread, unless CUDA graphs launch all
  * because kernels of a rank run one after another, none runs while the next one waits for an exchange, microbatch 0
  * must pass the stages before, and the last backward the same stages again.
  *

@@ -173,7 +173,7 @@ static void sum_kept(const dts_frame *frame, dts_layout layout, int rank, dts_ra
     laid.schedule.layout = layout;
     const dts_model *model = laid.job.model;
     const double m = (double)(laid.microbatches / laid.flushes), boundary_B = frame->costs.boundary_B;
-    c->buffers_B = dts_microbatch_buffers_B(&laid, rank, boundary_B);
+    c->buffers_B = dts_microbatch_buffers_B(&laid, rank, boundary_B) + frame->costs.graph_pool_B;
     for (int64_t chunk = 0; chunk < frame->chunks; chunk++) {
         const int64_t s = dts_plan_stage(&laid, rank, chunk);
         const double output_B = dts_kept_output_B(&laid, s, boundary_B, frame->costs.logits_B);
@@ -410,7 +410,7 @@ static void cost_host(dts_frame *frame) {
     const dts_plan *plan = frame->plan;
     const dts_cluster *cluster = plan->job.cluster;
     frame->step = dts_step_work_of(plan);
-    frame->captured = plan->job.stack->cuda_graphs != DTS_GRAPHS_NONE;
+    frame->captured = dts_stack_captures_all(plan->job.stack);
     double host_Bps = dts_cluster_host(cluster).memory_bandwidth_Bps / (double)plan->gpus_per_node;
     double pcie_Bps = cluster->gpu.pcie_bandwidth_Bps /
                       (double)(cluster->host.gpus_per_pcie_switch > 0 ? cluster->host.gpus_per_pcie_switch : 1);

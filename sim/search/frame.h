@@ -96,7 +96,7 @@ typedef struct dts_frame {
     double reduce_B[2];      /* as dts_storage has it: of other kinds, of FSDP */
     int64_t chunks;          /* per rank */
     int64_t group;           /* replicas of one node, the group of hybrid sharding; 0: none */
-    bool captured;           /* CUDA graphs launch the kernels */
+    bool captured;           /* CUDA graphs launch all kernels */
     double least_estimate_s; /* of the closed forms of all candidates */
     double send_s;           /* from stage to stage, with the gather behind it */
     dts_step_work step;

@@ -50,7 +50,7 @@ static double launch_s(const dts_plan *plan, bool backward) {
 }
 
 double dts_pass_chain_s(const dts_plan *plan, const dts_pass_cost *pass, bool backward) {
-    if (plan->job.stack->cuda_graphs != DTS_GRAPHS_NONE) {
+    if (dts_stack_captures_all(plan->job.stack)) {
         return pass->kernel_s + pass->exchange_s + pass->idle_s;
     }
     double host_s = pass->kernels * launch_s(plan, backward) + pass->exchanges * plan->job.stack->backward_launch_s;
@@ -91,7 +91,7 @@ static void add_exchange(const dts_plan *plan, const dts_operator *o, double byt
     dts_lower_transfer(plan, 0, group, dts_exchange_collective(exchange), bytes, &t);
     const double rate_Bps = dts_shared_rate_Bps(plan->job.cluster, &t, dts_lower_sharing(plan, group));
     pass->exchange_s += t.work_B > 0 ? t.latency_s + t.work_B / rate_Bps : t.alone_s;
-    pass->exchanges++;
+    pass->exchanges += dts_captures_exchange(plan->job.stack, o, group) ? 0 : 1;
 }
 
 /* On idle links, in the stage where that is fastest: no simulation has it sooner. */
@@ -120,11 +120,17 @@ static void add_kernels(dts_pass_cost *pass, double seconds, int kernels, double
     pass->kernels += kernels;
 }
 
+/* Of an operator's kernels, those that are launched by themselves. */
+static int launched(const dts_plan *plan, const dts_operator *o, int kernels) {
+    return dts_captures_operator(plan->job.stack, o) ? 0 : kernels;
+}
+
 /* The host makes tensors for casts of each expert before it launches them: behind a read the GPU waits for that, else
  * it counts as so many launches. */
 static void add_casts(const dts_plan *plan, const dts_operator *o, int kernels, bool read, bool backward,
                       dts_pass_cost *pass) {
-    const double host_s = kernels > 0 ? (double)o->expert_casts * plan->job.stack->fp8_expert_host_s : 0;
+    const double host_s =
+        launched(plan, o, kernels) > 0 ? (double)o->expert_casts * plan->job.stack->fp8_expert_host_s : 0;
     const double each_s = launch_s(plan, backward);
     if (read) {
         pass->idle_s += host_s;
@@ -144,7 +150,7 @@ static void add_read(const dts_plan *plan, const dts_operator *o, dts_pass_cost 
 }
 
 static void add_forward(const dts_plan *plan, const dts_operator *o, const dts_operator_times *t, dts_pass_cost *pass) {
-    add_kernels(pass, t->forward_s, t->forward_kernels, t->forward_flops);
+    add_kernels(pass, t->forward_s, launched(plan, o, t->forward_kernels), t->forward_flops);
     add_exchange(plan, o, o->exchange_B, o->forward_exchange, pass);
     pass->exchange_s += t->forward_exchange_s;
     add_least_wait(plan, o, pass);
@@ -163,7 +169,7 @@ static void add_repeated(const dts_plan *plan, const dts_operator *o, const dts_
                          dts_part_cost *out) {
     if (dts_operator_repeats(plan, o)) {
         dts_pass_cost *repeated = &out->repeated[selection];
-        add_kernels(repeated, t->forward_s, t->forward_kernels, t->forward_flops);
+        add_kernels(repeated, t->forward_s, launched(plan, o, t->forward_kernels), t->forward_flops);
         add_exchange(plan, o, o->exchange_B, o->repeats_shard ? DTS_EXCHANGE_NONE : o->forward_exchange, repeated);
         repeated->exchange_s += t->forward_exchange_s;
         add_read(plan, o, repeated);
@@ -208,10 +214,12 @@ static void add_operator(const dts_plan *plan, const dts_operator *o, const dts_
     out->hidden_s += hidden_s(plan, o, t);
     out->linears += dts_operator_is_linear(o);
     add_forward(plan, o, t, &out->forward);
-    add_kernels(&out->input, t->backward_input_s, t->backward_input_kernels, t->backward_input_flops);
+    add_kernels(&out->input, t->backward_input_s, launched(plan, o, t->backward_input_kernels),
+                t->backward_input_flops);
     add_exchange(plan, o, o->exchange_B, o->backward_exchange, &out->input);
     out->input.exchange_s += t->backward_exchange_s;
-    add_kernels(&out->weight, t->backward_weight_s, t->backward_weight_kernels, t->backward_weight_flops);
+    add_kernels(&out->weight, t->backward_weight_s, launched(plan, o, t->backward_weight_kernels),
+                t->backward_weight_flops);
     add_exchange(plan, o, o->gathers_again_B, o->gathers_again_B > 0 ? DTS_EXCHANGE_ALL_GATHER : DTS_EXCHANGE_NONE,
                  &out->weight);
     double gradient_B = 0;
@@ -304,6 +312,23 @@ static double kept_input_B(const dts_plan *plan, const dts_part_work *work) {
     return dts_input_keeper(plan, &work->operators, boundary_B) != NULL ? floor(boundary_B) : 0;
 }
 
+/* Neighbours that a graph holds are launched at once, in each direction (graphs.c); the graph of a backward with the
+ * gradients of inputs. What selective recomputation repeats there is part of that. */
+static void add_graphs(const dts_plan *plan, const dts_part_work *work, dts_part_cost *out) {
+    bool forward = false, backward = false; /* in a graph that has begun */
+    for (size_t i = 0; i < work->operators.count; i++) {
+        const dts_operator_times *t = &work->times[i];
+        const bool holds = dts_captures_operator(plan->job.stack, &work->operators.items[i]);
+        const bool forwards = holds && (forward || t->forward_kernels > 0);
+        const bool backwards = holds && (backward || t->backward_input_kernels + t->backward_weight_kernels > 0);
+        out->forward.kernels += forwards && !forward;
+        out->again.kernels += forwards && !forward && i < work->again;
+        out->input.kernels += backwards && !backward;
+        forward = forwards;
+        backward = backwards;
+    }
+}
+
 static void sum_part(const dts_plan *plan, const dts_part_work *work, dts_part_cost *out) {
     *out =
         (dts_part_cost){.tensors = work->tensors, .statistics = work->statistics, .input_B = kept_input_B(plan, work)};
@@ -327,6 +352,7 @@ static void sum_part(const dts_plan *plan, const dts_part_work *work, dts_part_c
         out->forward_peak_B = fmax(out->forward_peak_B, before_B + o->output_B + o->workspace_B);
         before_B = work->times[i].forward_kernels > 0 ? o->output_B : before_B;
     }
+    add_graphs(plan, work, out);
     hide_branches(plan, work, out);
 }
 
@@ -387,6 +413,7 @@ dts_status dts_block_costs_of(const dts_plan *plan, const dts_selections *select
     }
     out->boundary_B = floor(dts_plan_boundary_B(plan));
     out->logits_B = status == DTS_OK ? dts_logits_B(&work[DTS_PART_HEAD]) : 0;
+    out->graph_pool_B = status == DTS_OK ? dts_graph_pool_B(&asked, work, out->boundary_B) : 0;
     out->selections = *selections;
     for (size_t k = 0; k < selections->count && status == DTS_OK; k++) {
         training.recompute = (dts_recompute){.kind = DTS_RECOMPUTE_SELECTIVE, .modules = selections->modules[k]};

@@ -6,7 +6,8 @@
 
 #include "plan/lower/work.h"
 
-/* Seconds of kernels, seconds of tensor-parallel collectives that the chain waits for, and launches. */
+/* Seconds of kernels, seconds of tensor-parallel collectives that the chain waits for, and launches: of kernels and
+ * exchanges, or of the CUDA graphs of modules that hold them. */
 typedef struct dts_pass_cost {
     double kernel_s, exchange_s;
     double product_s; /* of the kernels', those that multiprocessors bound */
@@ -59,6 +60,7 @@ typedef struct dts_block_costs {
     dts_part_cost parts[DTS_PART_COUNT];
     dts_selections selections;
     double boundary_B, logits_B; /* what a stage hands to the next, and the head's outputs */
+    double graph_pool_B;         /* of CUDA graphs of modules */
     double slowest;              /* what products take on the GPUs that hold up the job, where nothing is recomputed */
 } dts_block_costs;
 

@@ -43,6 +43,15 @@ static bool holds(const dts_stack *stack, dts_region region) {
     return false;
 }
 
+bool dts_captures_operator(const dts_stack *stack, const dts_operator *o) {
+    return dts_stack_captures_modules(stack) && holds(stack, o->region);
+}
+
+bool dts_captures_exchange(const dts_stack *stack, const dts_operator *o, dts_group_kind group) {
+    return dts_stack_captures_modules(stack) &&
+           holds(stack, group == DTS_GROUP_EXPERT ? DTS_REGION_EXPERTS : o->region);
+}
+
 static void read_counts(dts_walk *w, double host_s) {
     dts_build_read(w->b, w->pass->stage, host_s, w->backward, w->last);
 }
@@ -84,21 +93,21 @@ void dts_walk_read(dts_walk *w, const dts_operator *o) {
     }
 }
 
-double dts_graph_pool_B(const dts_builder *b) {
-    const dts_stack *stack = b->plan->job.stack;
+double dts_graph_pool_B(const dts_plan *plan, const dts_part_work *work, double boundary_B) {
+    const dts_stack *stack = plan->job.stack;
     double most_B[2] = {0, 0}; /* [captured] */
     double counts[DTS_PART_COUNT] = {0};
     if (!dts_stack_captures_modules(stack)) {
         return 0;
     }
-    dts_model_count_parts(b->plan->job.model, counts);
+    dts_model_count_parts(plan->job.model, counts);
     for (int part = 0; part < DTS_PART_COUNT; part++) {
-        const dts_operators *operators = &b->work[part].operators;
+        const dts_operators *operators = &work[part].operators;
         for (size_t i = 0; i < operators->count && dts_part_is_layer((dts_part)part) && counts[part] > 0; i++) {
             const dts_operator *o = &operators->items[i];
             const int captured = holds(stack, o->region) ? 1 : 0;
             most_B[captured] = fmax(most_B[captured], floor(o->input_B + o->output_B + o->workspace_B));
         }
     }
-    return most_B[1] > 0 ? fmin(most_B[0], most_B[1]) + floor(b->boundary_B) : 0;
+    return most_B[1] > 0 ? fmin(most_B[0], most_B[1]) + floor(boundary_B) : 0;
 }

@@ -267,7 +267,8 @@ void dts_build_static_memory(dts_builder *b) {
         dts_build_style(b, 0);
         add(b, stage, DTS_MEMORY_ACTIVATIONS, "keys and values", dts_kv_cache_B(b->plan, stage), DTS_OFFLOAD_NONE);
         add(b, stage, DTS_MEMORY_TEMPORARY, "attention scores", scores_buffer_B(b), DTS_OFFLOAD_NONE);
-        add(b, stage, DTS_MEMORY_TEMPORARY, "pool of CUDA graphs", dts_graph_pool_B(b), DTS_OFFLOAD_NONE);
+        add(b, stage, DTS_MEMORY_TEMPORARY, "pool of CUDA graphs", dts_graph_pool_B(b->plan, b->work, b->boundary_B),
+            DTS_OFFLOAD_NONE);
         add(b, stage, DTS_MEMORY_COMMUNICATION, "buffers of microbatches",
             dts_microbatch_buffers_B(b->plan, p, b->boundary_B), DTS_OFFLOAD_NONE);
         add_buffers(b, stage);

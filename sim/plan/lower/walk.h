@@ -58,8 +58,11 @@ void dts_walk_read(dts_walk *w, const dts_operator *o);
 /* An exchange comes: one of experts is in no graph that does not hold experts. */
 void dts_walk_capture_exchange(dts_walk *w, dts_group_kind group);
 
-/* What such graphs hold beyond what runs without them, B. */
-double dts_graph_pool_B(const dts_builder *b);
+/* Is an operator in such a graph, and the exchange behind it in this group? */
+bool dts_captures_operator(const dts_stack *stack, const dts_operator *o);
+bool dts_captures_exchange(const dts_stack *stack, const dts_operator *o, dts_group_kind group);
+/* What such graphs hold beyond what runs without them, B. work: of all parts. */
+double dts_graph_pool_B(const dts_plan *plan, const dts_part_work *work, double boundary_B);
 
 /* Layers by which copies of activations may lag behind a chunk's forward or run ahead of its backward (offload.c). */
 int64_t dts_offload_ahead(const dts_plan *plan, const dts_chunk *chunk);
