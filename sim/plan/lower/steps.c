@@ -115,16 +115,8 @@ static bool follows_collective(const dts_builder *b, const dts_stage *stage, con
     return !waited;
 }
 
-/* May gradients reach their buckets behind the block that makes them, and may the block overlap reductions that take
- * multiprocessors from its products? At most a layer's backward is lost by the one, and a quarter of a microbatch's
- * backward by the other: less than 0.6 % of so many passes. */
-static bool may_be_late(const dts_walk *w) {
-    enum { ENOUGH_LAYERS_PASSES = 200, ENOUGH_MICROBATCHES = 64 };
-    int64_t microbatches = w->b->plan->microbatches;
-    return microbatches >= ENOUGH_MICROBATCHES && w->pass->chunk->layers * microbatches >= ENOUGH_LAYERS_PASSES;
-}
-
-/* The same for a first look, which may be a layer's backward off: at most 2 % of so many. */
+/* May gradients reach their buckets behind the block that makes them? In a first look, which may be a layer's backward
+ * off: at most 2 % of so many. */
 static bool may_be_late_at_first(const dts_walk *w) {
     enum { ENOUGH_LAYERS_PASSES = 32 };
     return w->b->brief && w->pass->chunk->layers * w->b->plan->microbatches >= ENOUGH_LAYERS_PASSES;
@@ -137,11 +129,10 @@ void dts_step_take(dts_walk *w, const dts_step *s) {
     bool fills_buckets = dts_sync_hands_over(w->pass->sync, w->pass->last_microbatch, &room_B);
     bool hands_over = makes_weight_gradients(s->action) && fills_buckets;
     /* recomputation makes no gradients, but runs beside the reductions of those that were made before */
-    bool beside_reductions =
-        s->action == DTS_BLOCK_RECOMPUTE && fills_buckets && w->pass->stage->contended && !may_be_late(w);
+    bool beside_reductions = s->action == DTS_BLOCK_RECOMPUTE && fills_buckets && w->pass->stage->contended;
     /* nor does the first forward, beside gathers that the step before has left */
     beside_reductions |= s->action == DTS_BLOCK_FORWARD && !dts_sync_gathers(w->pass->sync) &&
-                         w->waits[DTS_WAIT_PARAMETERS] != DTS_NO_ID && w->pass->stage->contended && !may_be_late(w);
+                         w->waits[DTS_WAIT_PARAMETERS] != DTS_NO_ID && w->pass->stage->contended;
     const dts_block *block = NULL;
     bool inside = hands_over;
     /* a gradient that no kernel makes is charged to whatever ran before */
@@ -162,7 +153,7 @@ void dts_step_take(dts_walk *w, const dts_step *s) {
         block = step_block(w, s, hands_over);
         if (block != NULL && hands_over && block->reduced_B >= room_B) {
             inside = false;
-            block = may_be_late_at_first(w) || may_be_late(w) ? step_block(w, s, false) : NULL;
+            block = may_be_late_at_first(w) ? step_block(w, s, false) : NULL;
         }
     }
     if (block == NULL) {

@@ -68,6 +68,27 @@ static void transfers_in_order_may_move(void **state) {
         "", true);
 }
 
+/* Gradients fill buckets in the last backward, whose reductions the step waits for: that pass stays at kernels however
+ * many microbatches there are, so that all of them, as blocks or as kernels, take as long as few that stand for all. */
+static void the_last_backward_is_the_same_in_all(void **state) {
+    (void)state;
+    static const char *const text =
+        "model: {profile: llama, layers: 16, hidden: 4096, heads: 32, kv_heads: 8, ffn_hidden: 14336, vocab: 128256}\n"
+        "cluster: {profile: dgx-h100, nodes: 1}\n"
+        "stack: megatron-core\n"
+        "training: {global_batch: 128, micro_batch: 1, sequence_length: 4096, precision: bf16}\n"
+        "parallelism: {pipeline: 4, data_parallel: zero1}\n";
+    static const char *const details[] = {"fidelity.detail=kernel", "fidelity.detail=layer", "fidelity.detail=block"};
+    dts_result *folded = simulate_of(text, details[2], "folded");
+    assert_true(folded->simulation.microbatches > 0);
+    for (size_t i = 0; i < sizeof details / sizeof details[0]; i++) {
+        dts_result *all = simulate_of(text, details[i], "all");
+        assert_close(folded->iteration_time_s, all->iteration_time_s, 1e-9, 0);
+        dts_result_free(all);
+    }
+    dts_result_free(folded);
+}
+
 /* torch Pipe keeps the outputs of all microbatches on its last stage: a quarter of a MB each, which with few of them is
  * below the peak of what gathered parameters and gradients take. */
 static void what_every_microbatch_leaves_behind_is_not_missed(void **state) {
@@ -190,6 +211,7 @@ int main(void) {
         cmocka_unit_test(transfers_that_move_at_the_end_are_not_missed),
         cmocka_unit_test(waits_that_end_are_not_missed),
         cmocka_unit_test(what_every_microbatch_leaves_behind_is_not_missed),
+        cmocka_unit_test(the_last_backward_is_the_same_in_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
