@@ -261,7 +261,8 @@ bool dts_plan_post_validates(const dts_plan *plan) {
 
 bool dts_plan_dispatches_on_device(const dts_plan *plan) {
     const int64_t domain = plan->job.stack->device_dispatch_domain;
-    return domain > 0 && dts_cluster_domain(plan->job.cluster) >= domain;
+    const bool sent = plan->expert > 1 || plan->expert_tensor > 1; /* MoEFlexTokenDispatcher: "requires TPxEP > 1" */
+    return domain > 0 && dts_cluster_domain(plan->job.cluster) >= domain && sent;
 }
 
 bool dts_plan_shards_parameters(const dts_plan *plan) {

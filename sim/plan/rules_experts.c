@@ -114,7 +114,7 @@ static dts_status check_graphs(const dts_plan *plan, dts_diag *diag) {
     const dts_model *model = plan->job.model;
     const dts_stack *stack = plan->job.stack;
     const bool calls = stack->experts != DTS_EXPERTS_GROUPED; /* for each expert, whose sizes the host must know */
-    const bool device = copy_ranks(plan) > 1 && dts_plan_dispatches_on_device(plan);
+    const bool device = dts_plan_dispatches_on_device(plan);
     const bool reads = device ? stack->device_dispatch_waits || (stack->device_dispatch_reads && calls)
                               : copy_ranks(plan) > 1 || calls;
     const bool captured = dts_stack_captures_all(stack) ||

@@ -203,6 +203,8 @@ static void of_experts(const dts_plan *plan, rules *out) {
           {"stack.experts_host", none, no, USE_EXPERTS}, {"stack.device_dispatch_domain", none, no, USE_EXPERTS},
           {"stack.device_dispatch_reads", none, no, USE_EXPERTS}, {"stack.tokens_cross_once", none, no, USE_EXPERTS},
           {"stack.device_dispatch_waits", none, no, USE_EXPERTS},
+          {"stack.device_dispatch_domain", own && plan->expert_tensor == 1, home, USE_EXPERT},
+          {"stack.device_dispatch_reads", own && plan->expert_tensor == 1, home, USE_EXPERT},
           {"stack.device_dispatch_waits", own, home, USE_EXPERT},
           {"stack.device_dispatch_waits", !dts_plan_execution(plan).device_dispatch, "the host dispatches tokens",
            "set stack.device_dispatch_domain"},
