@@ -55,6 +55,15 @@ static void add_layout(const dts_plan *plan, dts_settings *out) {
     dts_text_free(&text);
 }
 
+/* How tokens get to experts in the simulation, in Megatron-LM's words: kernels of DeepEP or HybridEP are between ranks
+ * that do not pad to a capacity. */
+static const char *dispatcher(const dts_stack *stack, const dts_plan *plan) {
+    if (plan->job.model->capacity_factor > 0 || !dts_plan_dispatches_on_device(plan)) {
+        return "alltoall";
+    }
+    return stack->device_dispatcher == DTS_DISPATCHER_HYBRIDEP ? "hybridep" : "deepep";
+}
+
 /* Nodes over which the experts of a layer lie. */
 static int64_t expert_nodes(int64_t expert, int64_t per_node) {
     return per_node > 0 && expert > per_node ? (expert + per_node - 1) / per_node : 1;
@@ -111,7 +120,8 @@ static void add_plan(const dts_scenario_values *v, const dts_plan *plan, dts_set
         put(out, "plan.activation_layers", some > 0 ? some : v->model.layers - 1);
     }
     if (v->model.experts > 0) {
-        put(out, "plan.expert_nodes", expert_nodes(plan->expert, v->cluster.gpus_per_node));
+        put(out, "plan.expert_nodes", expert_nodes(plan->expert, plan->gpus_per_node));
+        dts_settings_add(out, "plan.dispatcher", dispatcher(&v->stack, plan), NULL);
     }
     dts_layer_lists_of(&v->model, out);
     dts_settings_add(out, "plan.hybrid", all > shards ? "true" : "false", NULL);
@@ -375,18 +385,38 @@ static dts_status complete_layout(dts_settings *ours, dts_diag *diag) {
                                  "a layout of stages that is not understood: '%s'", text);
 }
 
+/* GPUs of nodes that share links, which are one here as in a plan; 0: not known. */
+static int64_t joined_gpus(const dts_settings *ours, const dts_settings *base) {
+    const dts_cluster cluster = {.nodes = number(ours, base, "cluster.nodes"),
+                                 .gpus_per_node = number(ours, base, "cluster.gpus_per_node"),
+                                 .intra.domain = dts_settings_count(base, "cluster.intra.domain")};
+    return cluster.nodes > 0 && cluster.gpus_per_node > 0 ? dts_cluster_joined(&cluster) : cluster.gpus_per_node;
+}
+
 /* Router groups lie one after another: a token that is sent to K of N groups over M nodes reaches K·M/N nodes, and K
  * where a node has several (megatron/core/transformer/moe/moe_utils.py, group_limited_topk). */
 static void complete_groups(dts_settings *ours, const dts_settings *base) {
     const int64_t groups = dts_settings_count(ours, "plan.expert_groups");
     const int64_t chosen = dts_settings_count(ours, "plan.groups_per_token");
     const int64_t expert = dts_settings_count(ours, "parallelism.expert");
-    const int64_t nodes = expert_nodes(expert, number(ours, base, "cluster.gpus_per_node"));
+    const int64_t nodes = expert_nodes(expert, joined_gpus(ours, base));
     if (groups > 0 && chosen > 0 && nodes > 1) {
         const int64_t reached = nodes <= groups ? chosen : (chosen * nodes + groups - 1) / groups;
         if (reached < nodes) {
             put(ours, "model.nodes_per_token", reached);
         }
+    }
+}
+
+/* What Megatron-LM does where nobody says otherwise: every rank gathers the tokens of all. */
+static void check_dispatcher(const dts_settings *ours, dts_diag *diag) {
+    const dts_setting *gathers = dts_settings_find(ours, "plan.gathers_tokens");
+    if (gathers != NULL && (dts_settings_count(ours, "parallelism.expert") > 1 ||
+                            dts_settings_count(ours, "parallelism.expert_tensor") > 1)) {
+        dts_diag_warning(diag, gathers->place.file == NULL ? NULL : &gathers->place, NULL,
+                         "an all-to-all is simulated: --moe-token-dispatcher-type alltoall runs one",
+                         "tokens are gathered by all ranks of an expert group%s",
+                         strcmp(gathers->value, "default") == 0 ? ", as --moe-token-dispatcher-type is left out" : "");
     }
 }
 
@@ -451,6 +481,7 @@ dts_status dts_facts_complete(dts_settings *ours, const dts_settings *base, dts_
     }
     dts_status status = dts_layer_lists_complete(ours, diag);
     complete_expert_tensor(ours);
+    check_dispatcher(ours, diag);
     status = status == DTS_OK ? complete_layout(ours, diag) : status;
     complete_offload(ours);
     complete_groups(ours, base);

@@ -8,8 +8,8 @@ extern const dts_launcher dts_launcher_megatron, dts_launcher_deepspeed, dts_lau
     dts_launcher_torchtitan, dts_launcher_torchtitan_cli, dts_launcher_torchtitan_toml, dts_launcher_torchrun,
     dts_launcher_trainer;
 
-/* Megatron-LM's flags for what our stacks say (megatron_stack.c). */
-extern const dts_mapping dts_megatron_stack_rules[];
+/* Megatron-LM's flags for what our stacks say (megatron_stack.c), and of experts (megatron_experts.c). */
+extern const dts_mapping dts_megatron_stack_rules[], dts_megatron_expert_rules[];
 /* Names of models on Hugging Face and in torchtune (trainer_models.c). */
 extern const dts_mapping dts_trainer_models[];
 

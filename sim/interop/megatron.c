@@ -191,13 +191,6 @@ static const dts_mapping training_rules[] = {
     {0},
 };
 
-/* megatron/core/transformer/moe/token_dispatcher.py, _DeepepManager and _HybridEPManager: rows are sent by kernels of
- * DeepEP, which tell the host how many have come. deepseek-ai/DeepEP docs/Hybrid-EP_Implementation.md, chapter 8: as
- * DeepEP, between GPUs of the same index and then inside nodes. */
-#define ROWS_ONCE "stack.tokens_cross_once=true; stack.device_dispatch_domain=2; stack.device_dispatch_reads=true; "
-#define DEEP_EP   ROWS_ONCE "stack.device_dispatch_waits=true; stack.device_dispatcher=deepep"
-#define HYBRID_EP ROWS_ONCE "stack.device_dispatcher=hybridep"
-#define FLEX      "moe-token-dispatcher-type=flex; "
 static const dts_mapping plan_rules[] = {
     {"parallelism.tensor=@", "tensor-model-parallel-size=@", 0, NULL, false},
     {"parallelism.tensor=@", "model-parallel-size=@", IN, NULL, false},
@@ -214,6 +207,8 @@ static const dts_mapping plan_rules[] = {
     {"parallelism.context_method=ring", "", IN, NULL, false},
     {"parallelism.pipeline=@", "pipeline-model-parallel-size=@", 0, NULL, false},
     {"parallelism.pipeline=1", "", IN, NULL, false},
+    {"parallelism.expert=*; plan.spreads_experts=true; training.precision=fp16", "", OUT,
+     "Megatron-LM refuses fp16 with expert parallelism: set training.precision=bf16", true},
     {"parallelism.expert=@; model.experts=*", "expert-model-parallel-size=@", OUT, NULL, false},
     {"parallelism.expert=@", "expert-model-parallel-size=@", IN, NULL, false},
     {"parallelism.expert=1", "", OUT, NULL, false},
@@ -343,16 +338,6 @@ static const dts_mapping plan_rules[] = {
     {"offload.activations=*", "", OUT, "activations go to host memory layer by layer with pipeline 1 only", true},
     {"offload.activation_layers=*", "", OUT, NULL, false},
     {"plan.activation_layers=@", "cpu-offloading-num-layers=@", IN, NULL, false},
-    {HYBRID_EP, FLEX "moe-flex-dispatcher-backend=hybridep", IN, NULL, false},
-    {DEEP_EP, FLEX "moe-flex-dispatcher-backend=deepep; moe-enable-deepep=true", IN, NULL, false},
-    {DEEP_EP, FLEX "moe-enable-deepep=true", IN, NULL, false},
-    {DEEP_EP, FLEX "moe-flex-dispatcher-backend=deepep", IN, NULL, false},
-    {DEEP_EP, "moe-token-dispatcher-type=flex", IN, NULL, false},
-    {"stack.tokens_cross_once=true; stack.device_dispatcher=hybridep", FLEX "moe-flex-dispatcher-backend=hybridep", OUT,
-     NULL, false},
-    {"stack.tokens_cross_once=true", FLEX "moe-enable-deepep=true", OUT, NULL, false},
-    {"stack.experts_sms=@", "moe-flex-dispatcher-backend=hybridep; moe-hybridep-num-sms=@", IN, NULL, false},
-    {"stack.experts_sms=@", "moe-token-dispatcher-type=flex; moe-deepep-num-sms=@", IN, NULL, false},
     {"plan.nodes=@", "nnodes=@", IN, NULL, false},
     {"plan.gpus_per_node=@", "nproc-per-node=@", IN, NULL, false},
     {0},
@@ -443,7 +428,7 @@ static const dts_remark irrelevant[] = {
     {"no-overlap-p2p-communication", SOFT},
     {"ddp-bucket-size", "stack.ddp.bucket"},
     {"moe-grouped-gemm", "stack.experts"},
-    {"moe-token-dispatcher-type", SOFT},
+    {"moe-token-dispatcher-type", "counts with experts only"},
     {"overlap-moe-expert-parallel-comm",
      "counts with virtual stages: parallelism.schedule=interleaved-1f1b-moe-overlap"},
     {"delay-wgrad-compute", "products of weights run with the backward pass"},
@@ -548,6 +533,8 @@ static const dts_choice choices[] = {
     {"fp8-recipe", "delayed, tensorwise, blockwise, mxfp8", "fp8-format", "nvfp4 is --fp4-format e2m1"},
     {"fp4-format", "e2m1", NULL, NULL},
     {"fp4-recipe", "nvfp4", "fp4-format", NULL},
+    {"moe-token-dispatcher-type", "alltoall, flex, allgather, alltoall_seq", NULL, NULL},
+    {"moe-flex-dispatcher-backend", "deepep, hybridep", NULL, NULL},
     {NULL, NULL, NULL, NULL},
 };
 
@@ -586,7 +573,7 @@ const dts_launcher dts_launcher_megatron = {
     .name = "megatron-lm",
     .help = "Megatron-LM: a shell script with torchrun and all arguments",
     .stack = "megatron-core",
-    .rules = {model_rules, training_rules, plan_rules, dts_megatron_stack_rules, NULL},
+    .rules = {model_rules, training_rules, plan_rules, dts_megatron_expert_rules, dts_megatron_stack_rules, NULL},
     .elsewhere = elsewhere,
     .irrelevant = irrelevant,
     .choices = choices,

@@ -2,8 +2,7 @@
  * such a flag out says something, too.
  *
  * Sources: NVIDIA/Megatron-LM megatron/training/arguments.py at 000c4ac (validate_args: what needs what) and
- * [1] megatron/core/distributed/distributed_data_parallel.py: without overlap_grad_reduce there is one bucket;
- * [2] megatron/core/transformer/moe/experts.py: SequentialMLP, or TEGroupedMLP with --moe-grouped-gemm. */
+ * [1] megatron/core/distributed/distributed_data_parallel.py: without overlap_grad_reduce there is one bucket. */
 #include "interop/inside.h"
 
 #define OUT         DTS_TO_THEIRS
@@ -61,23 +60,6 @@ const dts_mapping dts_megatron_stack_rules[] = {
     {"stack.ddp.overlap=false; stack.ddp.bucket=1 TB; stack.ddp.first_bucket=1 TB", "", IN, NULL, false}, /* [1] */
     {"plan.bucket_elements=@; plan.reduces_beside=true", "ddp-bucket-size=@", OUT, NULL, false},
     {"plan.bucket_elements=@", "overlap-grad-reduce=true; ddp-bucket-size=@", IN, NULL, false},
-    {"stack.experts=sequential", "", OUT, NULL, false}, /* [2] */
-    {"stack.experts=streams; model.experts=*", "moe-grouped-gemm=true", OUT, NULL, false},
-    {"stack.experts=streams", "num-experts=*; moe-grouped-gemm=true", IN, NULL, false},
-    {"stack.experts=sequential", "num-experts=*", IN, NULL, false},
-    {"stack.experts=grouped; model.experts=*", "moe-grouped-gemm=true", OUT,
-     "Transformer Engine runs a rank's experts on four streams, which is nearest", false},
-    {"stack.experts=*", "", OUT, NULL, false},
-    {"stack.fuse.permute=true; model.experts=*", "moe-permute-fusion=true", OUT, NULL, false},
-    {"stack.fuse.permute=*", "", OUT, NULL, false},
-    {"stack.fuse.permute=true", "num-experts=*; moe-permute-fusion=true", IN, NULL, false},
-    {"stack.fuse.permute=false", "num-experts=*", IN, NULL, false},
-    {"stack.shared_expert_overlap=true; model.shared_expert_ffn_hidden=*", "moe-shared-expert-overlap=true", OUT, NULL,
-     false},
-    {"stack.shared_expert_overlap=true", "moe-shared-expert-intermediate-size=*; moe-shared-expert-overlap=true", IN,
-     NULL, false},
-    {"stack.shared_expert_overlap=false", "moe-shared-expert-intermediate-size=*", IN, NULL, false},
-    {"stack.shared_expert_overlap=*", "", OUT, NULL, false},
     {"stack.fp8.activation_input=true", "activation-func-fp8-input-store=true", 0, NULL, false},
     {"stack.fp8.primary_weights=true; training.precision=fp8; stack.fp8.recipe=delayed", NARROW, OUT, NULL, false},
     /* arguments.py: the two beside each other take that recipe */

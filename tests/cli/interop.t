@@ -468,14 +468,16 @@ stack:
   device_dispatch_waits: true
   device_dispatcher: deepep
   experts_sms: 24
-  fuse:
+  experts: sequential
 $ DTSIM_DATA=$DATA dtsim export deepep.yaml --to megatron-lm | grep -E -- '--(moe-.*(deepep|dispatcher)|activation)'
     --moe-token-dispatcher-type flex \
     --moe-enable-deepep \
+    --moe-deepep-num-sms 24 \
     --activation-func-fp8-input-store
 $ sed 's/flex/alltoall/' deepep.args > plain.args; dtsim import plain.args --set cluster=dgx-h100 | grep -E 'deepep|cross_once'
 #   moe-enable-deepep = true (line 1): counts with moe-token-dispatcher-type flex only
 #   moe-deepep-num-sms = 24 (line 1): counts with moe-token-dispatcher-type flex only
+  tokens_cross_once: false
 $ sed 's/flex/alltoall --moe-shared-expert-intermediate-size 2048 --moe-shared-expert-overlap/; s/--moe-enable-deepep --moe-deepep-num-sms 24//' deepep.args > beside.args; dtsim import beside.args --set cluster=dgx-h100 -o beside.yaml; grep shared_expert beside.yaml
   shared_expert_ffn_hidden: 2048
   shared_expert_overlap: true
@@ -484,6 +486,44 @@ $ DTSIM_DATA=$DATA dtsim export beside.yaml --to megatron-lm | grep -e shared-ex
     --moe-shared-expert-overlap \
 $ DTSIM_DATA=$DATA dtsim export beside.yaml --set stack.shared_expert_overlap=false --to megatron-lm | grep -e shared-expert
     --moe-shared-expert-intermediate-size 2048 \
+% all-to-alls are written, as Megatron-LM gathers all tokens unless it is told; what a file leaves out is told, too
+$ DTSIM_DATA=$DATA dtsim export experts/mixtral-2-dgx --to megatron-lm | grep -e --moe-token
+    --moe-token-dispatcher-type alltoall \
+$ sed 's/--moe-token.*--activation/--activation/' deepep.args > gathered.args; dtsim import gathered.args --set cluster=dgx-h100 -o gathered.yaml 2>&1 | grep -E 'warning|help'; sed 's/flex/allgather/' deepep.args > asked.args; dtsim import asked.args --set cluster=dgx-h100 -o asked.yaml 2>&1 | grep -E 'warning|help'; grep -E 'cross_once|domain' gathered.yaml asked.yaml
+gathered.args:1:192: warning: tokens are gathered by all ranks of an expert group, as --moe-token-dispatcher-type is left out
+  help: an all-to-all is simulated: --moe-token-dispatcher-type alltoall runs one
+asked.args:1:339: warning: tokens are gathered by all ranks of an expert group
+  help: an all-to-all is simulated: --moe-token-dispatcher-type alltoall runs one
+gathered.yaml:  tokens_cross_once: false
+gathered.yaml:  device_dispatch_domain: 0
+asked.yaml:  tokens_cross_once: false
+asked.yaml:  device_dispatch_domain: 0
+$ sed 's/flex/all2all/' deepep.args > word.args; dtsim import word.args --set cluster=dgx-h100 2>&1 | grep -E 'error|help'
+word.args:1:339: error: unknown value 'all2all' of moe-token-dispatcher-type
+  help: did you mean 'alltoall'? known: alltoall, flex, allgather, alltoall_seq
+% inside a rack tokens are sent by HybridEP, experts that all lie on their own rank need nobody to send them
+$ printf 'model: qwen3-30b-a3b\ncluster: {profile: gb200-nvl72, nodes: 8, gpus_per_node: 4}\nstack: megatron-core\ntraining: {global_batch: 64, micro_batch: 1, sequence_length: 4096, precision: bf16}\nparallelism: {expert: 32, data_parallel: zero1}\n' > rack.yaml; for E in 32 1; do dtsim export rack.yaml --set parallelism.expert=$E --to megatron-lm -o rack.sh; grep -E -e '--moe-(token|flex)' rack.sh; dtsim import rack.sh --set 'cluster={profile: gb200-nvl72, nodes: 8, gpus_per_node: 4}' -o back.yaml; dtsim run rack.yaml --set parallelism.expert=$E | grep Iteration > was; dtsim run back.yaml | grep Iteration | diff was - && echo same; done
+    --moe-token-dispatcher-type flex \
+    --moe-flex-dispatcher-backend hybridep \
+same
+    --moe-token-dispatcher-type alltoall \
+same
+$ dtsim export rack.yaml --set training.precision=fp16 --to megatron-lm
+rack.yaml:5:23: error: megatron-lm cannot express parallelism.expert 32 [parallelism.expert]
+      5 | parallelism: {expert: 32, data_parallel: zero1}
+        |                       ^
+  help: Megatron-LM refuses fp16 with expert parallelism: set training.precision=bf16
+[1]
+% what their kernels do otherwise than was simulated
+$ dtsim export rack.yaml --set cluster.nodes=32 --set parallelism.expert=128 --set training.global_batch=128 --to megatron-lm -o /dev/null; dtsim export rack.yaml --set stack.device_dispatcher=deepep --to megatron-lm -o /dev/null; dtsim export rack.yaml --set cluster=dgx-h100 --set cluster.nodes=4 --set stack.tokens_cross_once=true --to megatron-lm -o /dev/null
+warning: megatron-lm cannot express stack.tokens_cross_once = false
+  help: DeepEP and HybridEP send a token once to a node: set stack.tokens_cross_once=true
+warning: megatron-lm cannot express stack.device_dispatch_waits = false
+  help: DeepEP's host waits for the counts of rows before they are sent: set stack.device_dispatch_waits=true
+--set: warning: cluster=dgx-h100 replaces the scenario's gpus_per_node
+  help: cluster.profile=dgx-h100 keeps them
+warning: megatron-lm cannot express stack.tokens_cross_once = true
+  help: all-to-alls send a token to a node for each of its experts there: DeepEP, which does not, is nearest
 % what Megatron-LM refuses to combine is refused both ways
 $ sed 's/--expert-model/--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 1 --overlap-moe-expert-parallel-comm --expert-model/; s/size 16/size 8/' beside.args > both.args; dtsim import both.args --set cluster=dgx-h100
 both.args:1:528: error: both 'moe-shared-expert-overlap' and 'overlap-moe-expert-parallel-comm' are on
@@ -492,8 +532,8 @@ both.args:1:528: error: both 'moe-shared-expert-overlap' and 'overlap-moe-expert
   help: leave one of them out
 [1]
 $ sed 's/ --moe-shared-expert-overlap//' both.args > turns-shared.args; dtsim import turns-shared.args --set cluster=dgx-h100 -o turns-shared.yaml; DTSIM_DATA=$DATA dtsim export turns-shared.yaml --set stack.shared_expert_overlap=true --to megatron-lm
-turns-shared.yaml:63:13: error: megatron-lm cannot express parallelism.schedule interleaved-1f1b-moe-overlap [parallelism.schedule]
-     63 |   schedule: interleaved-1f1b-moe-overlap
+turns-shared.yaml:62:13: error: megatron-lm cannot express parallelism.schedule interleaved-1f1b-moe-overlap [parallelism.schedule]
+     62 |   schedule: interleaved-1f1b-moe-overlap
         |             ^
   help: Megatron-LM refuses --moe-shared-expert-overlap beside --overlap-moe-expert-parallel-comm: set stack.shared_expert_overlap=false
 [1]
@@ -579,6 +619,7 @@ stack:
 $ DTSIM_DATA=$DATA dtsim export hybrid.yaml --to megatron-lm | grep -E -e '--moe-.*(ep|dispatcher)'
     --moe-token-dispatcher-type flex \
     --moe-flex-dispatcher-backend hybridep \
+    --moe-hybridep-num-sms 24 \
 % a layout of stages takes the place of their number: Megatron-LM refuses both
 $ printf 'model: {profile: llama-3-8b, layers: 30}\ncluster: {profile: dgx-h100, nodes: 2}\nstack: megatron-core\ntraining: {global_batch: 64, micro_batch: 1, sequence_length: 4096, precision: bf16}\nparallelism: {tensor: 2, pipeline: 4, virtual_stages: 2, schedule: interleaved-1f1b}\n' > uneven.yaml; DTSIM_DATA=$DATA dtsim export uneven.yaml --to megatron-lm | grep -E 'virtual|layout'
     --pipeline-model-parallel-layout 'Ettt|tttt|tttt|tttt|tttt|tttt|tttt|tttL' \
@@ -1146,6 +1187,10 @@ odd.sh:1:268: error: 22 layers cannot be laid over 4 virtual stages like this
         |                                                                                                       ^
   help: Megatron-LM refuses it, too: all stages but those at the ends have as many layers
 $ sed 's/--pipeline.*/--num-experts 64 --moe-router-topk 6 --moe-ffn-hidden-size 512 --expert-model-parallel-size 64 --moe-router-num-groups 8 --moe-router-group-topk 4/' ends.sh > groups.sh; dtsim import groups.sh --set cluster=dgx-h100 -o groups.yaml; grep -E 'nodes_per_token|experts:' groups.yaml; dtsim export groups.yaml --to megatron-lm | grep -E 'group|gemm|permute'
+groups.sh:1:235: warning: tokens are gathered by all ranks of an expert group, as --moe-token-dispatcher-type is left out
+      1 | ...max-position-embeddings 1024 --micro-batch-size 1 --global-batch-size 64 --vocab-size 50304 --bf16 --num-experts 64 --moe-router-topk 6 --moe-ffn-hidden-size 51...
+        |                                                                                                       ^
+  help: an all-to-all is simulated: --moe-token-dispatcher-type alltoall runs one
   experts: 64
   nodes_per_token: 4
   experts: sequential
