@@ -20,14 +20,39 @@
 #define FSDP2     "distributed_type=FSDP; fsdp_config.fsdp_version=2; "
 #define WRAPS     FSDP("auto_wrap_policy=TRANSFORMER_BASED_WRAP") "; " /* left out: one unit */
 
+/* Half weights that their engine keeps fp32 copies of. */
+#define HALF_IN(half)                                                                                                 \
+    {"training.precision=" half "; stack.master_weights=true", DEEPSPEED "mixed_precision=" half, IN, NULL, false}, { \
+        "training.precision=" half "; stack.master_weights=true", MEGATRON "mixed_precision=" half, IN, NULL, false   \
+    }
+#define HALF_OUT(half, where)                                                                                       \
+    {"training.precision=" half "; stack.master_weights=true; " where, "mixed_precision=" half, OUT, NULL, false},  \
+        {"training.precision=" half "; " where, "mixed_precision=" half, OUT, COPIES, false}, {                     \
+        "training.precision=amp-" half "; " where, "mixed_precision=" half, OUT,                                    \
+            "DeepSpeed and Megatron-LM have half weights with fp32 copies in place of autocast: these are nearest", \
+            false                                                                                                   \
+    }
+#define COPIES "DeepSpeed and Megatron-LM keep fp32 copies of half weights: set stack.master_weights=true"
+
 static const dts_mapping rules[] = {
     {"plan.nodes=@", "num_machines=@", 0, NULL, false},
     {"plan.gpus=@", "num_processes=@", 0, NULL, false},
-    /* DeepSpeedPlugin.set_mixed_precision: bf16.enabled of its engine, which keeps fp32 copies, in place of autocast */
-    {"training.precision=bf16; stack.master_weights=true", DEEPSPEED "mixed_precision=bf16", IN, NULL, false},
-    {"training.precision=fp16; stack.master_weights=true", DEEPSPEED "mixed_precision=fp16", IN, NULL, false},
-    {"training.precision=amp-bf16", "mixed_precision=bf16", 0, NULL, false},
-    {"training.precision=amp-fp16", "mixed_precision=fp16", 0, NULL, false},
+    /* set_mixed_precision of DeepSpeedPlugin and MegatronLMPlugin: --bf16 of Megatron-LM and bf16.enabled of DeepSpeed,
+     * which keep fp32 copies, in place of autocast */
+    HALF_IN("bf16"),
+    HALF_IN("fp16"),
+    HALF_OUT("bf16", "plan.pipelined=true"),
+    HALF_OUT("bf16", "parallelism.data_parallel=zero1"),
+    HALF_OUT("bf16", "parallelism.data_parallel=zero2"),
+    HALF_OUT("bf16", "parallelism.data_parallel=zero3"),
+    HALF_OUT("fp16", "plan.pipelined=true"),
+    HALF_OUT("fp16", "parallelism.data_parallel=zero1"),
+    HALF_OUT("fp16", "parallelism.data_parallel=zero2"),
+    HALF_OUT("fp16", "parallelism.data_parallel=zero3"),
+    {"training.precision=amp-bf16", "mixed_precision=bf16", OUT, NULL, false},
+    {"training.precision=amp-fp16", "mixed_precision=fp16", OUT, NULL, false},
+    {"training.precision=amp-bf16", "mixed_precision=bf16", IN, NULL, false},
+    {"training.precision=amp-fp16", "mixed_precision=fp16", IN, NULL, false},
     {"training.precision=mxfp8", "mixed_precision=fp8; fp8_config.backend=TE; fp8_config.use_mxfp8_block_scaling=true",
      IN, NULL, false},
     {"training.precision=fp8; stack.fp8.recipe=delayed", "mixed_precision=fp8; fp8_config.backend=TE", IN, NULL, false},
@@ -154,7 +179,8 @@ static const dts_mapping rules[] = {
     {"offload.optimizer=none", "", OUT, NULL, false},
     {"offload.optimizer=cpu; parallelism.data_parallel=fsdp; offload.parameters=cpu", FSDP("offload_params=true"), OUT,
      NULL, false},
-    {"offload.optimizer=cpu; offload.parameters=cpu", FSDP1 FSDP("offload_params=true"), IN, NULL, false},
+    {"offload.optimizer=cpu; offload.parameters=cpu; offload.gradients=cpu", FSDP1 FSDP("offload_params=true"), IN,
+     NULL, false},
     {"offload.optimizer=*; parallelism.data_parallel=fsdp", "", OUT,
      "FSDP offloads parameters, gradients and optimizer together: set offload.parameters=cpu too", true},
     {"offload.optimizer=*; parallelism.data_parallel=ddp", "", OUT,
@@ -167,7 +193,13 @@ static const dts_mapping rules[] = {
     {"offload.parameters=@", DS("offload_param_device=@"), IN, NULL, false},
     {"offload.parameters=*", "", OUT,
      "parameters alone leave the GPU with ZeRO-3 only: set parallelism.data_parallel=zero3", true},
-    {"offload.gradients=*", "", OUT, NULL, false},
+    /* DeepSpeed's ZeRO-2 and ZeRO-3 (deepspeed.c); FSDP: torch.distributed.fsdp, CPUOffload, CPUOffloadPolicy */
+    {"offload.gradients=cpu", DEEPSPEED DS("zero_stage=2; deepspeed_config.offload_optimizer_device=cpu"), IN, NULL,
+     false},
+    {"offload.gradients=@", DEEPSPEED DS("zero_stage=3; deepspeed_config.offload_optimizer_device=@"), IN, NULL, false},
+    {"offload.gradients=@; offload.optimizer=@", "", OUT, NULL, false},
+    {"offload.gradients=none; parallelism.data_parallel=zero1", "", OUT, NULL, false},
+    {"offload.gradients=*", "", OUT, "gradients rest where the optimizer is", false},
     {0},
 };
 
@@ -181,6 +213,7 @@ static const dts_remark elsewhere[] = {
     {"cluster", "is the machine"},
     {"stack", "is the installed software"},
     {"input", "the script's data loader"},
+    {"training.adapters", "the script's: get_peft_model()"},
     {"offload.prefetch", "not to be set"},
     {"offload.pin_memory", "not to be set"},
     {NULL, NULL},

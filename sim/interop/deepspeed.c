@@ -106,9 +106,12 @@ static const dts_mapping rules[] = {
     {"offload.parameters=@; parallelism.data_parallel=fsdp", ZERO("offload_param.device=@"), OUT, NULL, false},
     {"offload.parameters=*", "", OUT, "parameters leave the GPU with ZeRO-3 only: set parallelism.data_parallel=zero3",
      true},
-    {"offload.gradients=none", "", OUT, NULL, false},
-    /* runtime/zero/stage_1_and_2.py, stage3.py: with the optimizer on the CPU their partitions go there as they come */
-    {"offload.gradients=cpu; offload.optimizer=cpu", "", OUT, NULL, false},
+    /* runtime/zero/stage_1_and_2.py, stage3.py: their partitions go where the optimizer is as they come */
+    {"offload.gradients=cpu", ZERO("stage=2; zero_optimization.offload_optimizer.device=cpu"), IN, NULL, false},
+    {"offload.gradients=cpu", ZERO("stage=2; zero_optimization.cpu_offload=true"), IN, NULL, false},
+    {"offload.gradients=@", ZERO("stage=3; zero_optimization.offload_optimizer.device=@"), IN, NULL, false},
+    {"offload.gradients=@; offload.optimizer=@", "", OUT, NULL, false},
+    {"offload.gradients=none; parallelism.data_parallel=zero1", "", OUT, NULL, false},
     {"offload.gradients=*", "", OUT, "gradients follow the optimizer: offload_optimizer decides", false},
     {"offload.activations=none", "", OUT, NULL, false},
     {"offload.activations=cpu", "activation_checkpointing.cpu_checkpointing=true", 0, NULL, false},
@@ -126,6 +129,7 @@ static const dts_remark elsewhere[] = {
     {"cluster", "is the machine: deepspeed --num_nodes, --num_gpus, or a hostfile"},
     {"stack", "is the installed software"},
     {"input", "the script's data loader"},
+    {"training.adapters", "the script's: get_peft_model()"},
     {"training.recompute",
      "recomputation is model code: deepspeed.checkpointing.checkpoint(), or gradient_checkpointing_enable()"},
     {"parallelism.pipeline",

@@ -168,6 +168,8 @@ static const dts_mapping training_rules[] = {
     {"stack.optimizer.newton_schulz_steps=*", "", OUT, NULL, false},
     {"stack.optimizer.newton_schulz_steps=@", "muon-num-ns-steps=@", IN, NULL, false},
     {"stack.optimizer.splits_qkv=false", "muon-no-split-qkv=true", IN, NULL, false},
+    {"training.adapters=none", "", OUT, NULL, false},
+    {"training.adapters=*", "", OUT, "its scripts train all weights; Megatron-Bridge's recipes have adapters", false},
     {"training.recompute=none", "", OUT, NULL, false},
     {"training.recompute={modules: @}", "recompute-granularity=selective; recompute-modules=@", 0, NULL, false},
     {"training.recompute=selective", "recompute-granularity=selective", 0, NULL, false},

@@ -7,9 +7,13 @@
 
 #include "interop/inside.h"
 
-#define OUT    DTS_TO_THEIRS
-#define IN     DTS_TO_OURS
-#define P(key) "parallelism." key
+#define OUT        DTS_TO_THEIRS
+#define IN         DTS_TO_OURS
+#define P(key)     "parallelism." key
+#define BF16_PARAM "training.mixed_precision_param=bfloat16; training.mixed_precision_reduce=float32"
+#define NO_CAST                                                                             \
+    "FSDP casts, and nothing does without it beside tensor parallelism and pipelines: set " \
+    "parallelism.data_parallel=fsdp"
 
 static const dts_mapping plan_rules[] = {
     {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=auto", P("fsdp_reshard_after_forward=default"),
@@ -101,15 +105,20 @@ static const dts_mapping plan_rules[] = {
     {"plan.steps=@", "training.steps=@", 0, NULL, false},
     {"training.tokens=*", "", OUT, NULL, false},
     {"training.sequence_length=*", "", OUT, NULL, false},
+    {"training.adapters=none", "", OUT, NULL, false},
+    {"training.adapters=*", "", OUT, "all weights are trained: torchtune's recipes have adapters", false},
     {"training.optimizer=adamw", "optimizer.name=AdamW", IN, NULL, false},
     {"training.optimizer=adam", "optimizer.name=Adam", IN, NULL, false},
-    {"training.precision=amp-bf16", "training.mixed_precision_param=bfloat16; training.mixed_precision_reduce=float32",
-     0, NULL, false},
-    {"training.precision=bf16", "training.mixed_precision_param=bfloat16; training.mixed_precision_reduce=float32", OUT,
+    {"training.precision=amp-bf16", BF16_PARAM, 0, NULL, false},
+    /* torchtitan/distributed/utils.py, maybe_enable_amp */
+    {"training.precision=bf16; parallelism.data_parallel=ddp; parallelism.context=1; plan.split=true", BF16_PARAM, OUT,
+     NO_CAST, false},
+    {"training.precision=bf16; parallelism.data_parallel=ddp; plan.pipelined=true", BF16_PARAM, OUT, NO_CAST, false},
+    {"training.precision=bf16", BF16_PARAM, OUT,
      "fp32 weights cast for use are nearest; training.dtype=bfloat16 keeps no master copy", false},
     {"training.precision=fp32", "training.mixed_precision_param=float32", 0, NULL, false},
     {"training.precision=amp-bf16", "training.mixed_precision_param=bfloat16", IN, NULL, false},
-    {"training.precision=*", "training.mixed_precision_param=bfloat16; training.mixed_precision_reduce=float32", OUT,
+    {"training.precision=*", BF16_PARAM, OUT,
      "bf16 is written; 8-bit products are a converter: Float8LinearConverter.Config()", false},
     {"training.precision=amp-bf16", "", IN, NULL, false},
     {"offload.parameters=cpu", "training.enable_cpu_offload=true", 0, NULL, false},
@@ -120,9 +129,10 @@ static const dts_mapping plan_rules[] = {
     {"offload.optimizer=none", "", OUT, NULL, false},
     {"offload.optimizer=*", "", OUT, "parameters, gradients and optimizer go together: set offload.parameters=cpu too",
      true},
-    {"offload.gradients=*; offload.parameters=cpu", "", OUT, NULL, false},
-    {"offload.gradients=none", "", OUT, NULL, false},
-    {"offload.gradients=*", "", OUT, "parameters, gradients and optimizer go together", false},
+    {"offload.gradients=@; offload.parameters=@", "", OUT, NULL, false},
+    {"offload.gradients=*", "", OUT, "parameters, gradients and optimizer go together: set offload.gradients=cpu too",
+     false},
+    {"offload.gradients=cpu", "training.enable_cpu_offload=true", IN, NULL, false},
     {"offload.activations=none", "", OUT, NULL, false},
     {"offload.activations=*", "", OUT, "recomputation instead: training.recompute=selective", false},
     {0},

@@ -71,7 +71,7 @@ $ dtsim export pipelines/dualpipe --to torchtitan
 #   parallelism.expert = 1
 # not expressed:
 #   parallelism.schedule = dualpipe: its form folded into a V is nearest: dualpipev
-#   training.precision = bf16: fp32 weights cast for use are nearest; training.dtype=bfloat16 keeps no master copy
+#   training.precision = bf16: FSDP casts, and nothing does without it beside tensor parallelism and pipelines: set parallelism.data_parallel=fsdp
 # left aside:
 #   model: model.flavor, or model_spec: torchtitan's own list
 #   cluster = dgx-a100-80gb: is the machine
@@ -104,7 +104,7 @@ def plan():
 warning: torchtitan cannot express parallelism.schedule = dualpipe
   help: its form folded into a V is nearest: dualpipev
 warning: torchtitan cannot express training.precision = bf16
-  help: fp32 weights cast for use are nearest; training.dtype=bfloat16 keeps no master copy
+  help: FSDP casts, and nothing does without it beside tensor parallelism and pipelines: set parallelism.data_parallel=fsdp
 $ dtsim export gcp-data-parallel/scaling-fsdp --to accelerate
 # scaling-fsdp for accelerate: accelerate launch --config_file FILE train.py
 # used:
@@ -386,6 +386,7 @@ parallelism:
 offload:
   optimizer: cpu
   parameters: cpu
+  gradients: cpu
   pin_memory: true
 % The recipe of fp8: torchao's by its name, Megatron-LM's by its flag, delayed scaling where it has none
 $ dtsim import $DATA/tests/golden/interop/llama3-8b-rowwise.toml --set model=llama-3-8b --set cluster=dgx-h100 --set cluster.nodes=8 | grep -v Imported | grep -E 'fp8|float8|recipe|all_gather'
@@ -1117,7 +1118,7 @@ $ DTSIM_DATA=$DATA dtsim export pipelines/interleaved-1f1b --to torchtitan-toml 
 warning: torchtitan-toml cannot express training.recompute = {modules: core_attn}
   help: torchtitan chooses operators, not modules: selective recomputation, which is by operators, is nearest
 warning: torchtitan-toml cannot express training.precision = bf16
-  help: fp32 weights cast for use are nearest; training.dtype=bfloat16 keeps no master copy
+  help: FSDP casts, and nothing does without it beside tensor parallelism and pipelines: set parallelism.data_parallel=fsdp
 [activation_checkpoint]
 mode = "selective"
 selective_ac_option = "op"
@@ -1539,6 +1540,29 @@ model: qwen3-30b-a3b
 offload:
   optimizer: cpu
   parameters: cpu
+  gradients: cpu
+% Half weights with fp32 copies and offloaded gradients, both ways; adapters are the script's.
+$ dtsim export pipelines/1f1b --to accelerate 2>&1 >1f1b.yaml; grep -E 'type|mixed' 1f1b.yaml; dtsim import 1f1b.yaml --scenario pipelines/1f1b | grep -E '^  precision|master'; dtsim export pipelines/1f1b --set training.precision=amp-bf16 --to accelerate -o /dev/null
+mixed_precision: bf16
+distributed_type: MEGATRON_LM
+  master_weights: true
+  precision: bf16
+warning: accelerate cannot express training.precision = amp-bf16
+  help: DeepSpeed and Megatron-LM have half weights with fp32 copies in place of autocast: these are nearest
+$ for G in none cpu; do dtsim export offload/zero-offload-10b --set offload.gradients=$G --to accelerate -o ds.yaml 2>&1 | grep -A1 gradients; done; dtsim import ds.yaml --scenario offload/zero-offload-10b --set offload={} | grep -A4 ^offload
+warning: accelerate cannot express offload.gradients = none
+  help: gradients rest where the optimizer is
+offload:
+  optimizer: cpu
+  gradients: cpu
+$ for L in deepspeed accelerate megatron-lm torchtitan; do dtsim export fine-tuning/lora-8b --to $L -o /dev/null 2>&1 | grep -A1 adapters; done
+warning: not in the file: training.adapters
+  help: the script's: get_peft_model()
+warning: megatron-lm cannot express training.adapters = {lora: {rank: 16, targets: all-linear}}
+  help: its scripts train all weights; Megatron-Bridge's recipes have adapters
+warning: torchtitan cannot express training.adapters = {lora: {rank: 16, targets: all-linear}}
+  help: all weights are trained: torchtune's recipes have adapters
+warning: torchtitan cannot express training.precision = bf16
 % Adapters, half weights, FSDP's section and DeepSpeed behind accelerate: what the keys beside them say counts.
 $ printf 'per_device_train_batch_size: 1\nmodel_name_or_path: gpt2\nmax_length: 512\nbf16: true\n' > base.yaml; (cat base.yaml; echo 'finetuning_type: full'; echo 'lora_rank: 8') > full.yaml; dtsim import full.yaml --set cluster=dgx-h100 2>&1 | grep -E 'lora:|warning'
 full.yaml:6:12: warning: 'lora-rank 8' does not count here
