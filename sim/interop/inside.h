@@ -12,6 +12,11 @@ extern const dts_launcher dts_launcher_megatron, dts_launcher_deepspeed, dts_lau
 extern const dts_mapping dts_megatron_stack_rules[], dts_megatron_expert_rules[];
 /* Names of models on Hugging Face and in torchtune (trainer_models.c). */
 extern const dts_mapping dts_trainer_models[];
+/* The name of a model as that table has it; component: of a class of torchtune. What the table has no name for comes
+ * back simplified. *stored: how its weights are stored where the name says so: bnb-4bit, gptq. */
+const char *dts_trainer_model_key(dts_arena *arena, const char *text, bool component, const char **stored);
+/* ... in words of training.adapters.lora.base. */
+const char *dts_trainer_stored_as(const char *stored);
 
 /* Adds a note; text and place may be NULL. */
 void dts_notes_add(dts_notes *notes, dts_note_kind kind, const char *text, const dts_place *place, const char *format,

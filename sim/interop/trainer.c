@@ -129,6 +129,7 @@ static const dts_mapping adapter_rules[] = {
     R("plan.lora_base=nf4", "model.quantize-base=true"),
     R("plan.lora_base=int8", "load-in-8bit=true"),
     R("plan.lora_base=int8", "quantization-bit=8"),
+    R("plan.lora_base=@", "model.stored=@"),
     {0},
 };
 
@@ -238,48 +239,6 @@ static const dts_plan_file plan_files[] = {
 
 /* ---- names ---- */
 
-static bool drop_ending(char *name, const char *ending) {
-    const size_t length = strlen(name), tail = strlen(ending);
-    const bool has = length > tail && strcmp(name + length - tail, ending) == 0;
-    if (has) {
-        name[length - tail] = '\0';
-    }
-    return has;
-}
-
-static bool is_known(const char *name) {
-    for (const dts_mapping *m = dts_trainer_models; m->ours != NULL; m++) {
-        if (strcmp(m->theirs + strlen("model-key="), name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* "meta-llama/Meta-Llama-3.1-8B-Instruct" → "llama-3.1-8b", "torchtune.models.llama3.lora_llama3_8b" → "llama3-8b". */
-static const char *simple_name(dts_arena *arena, const char *text, bool component) {
-    static const char *const beginnings[] = {"meta-", "qlora-", "lora-"};
-    static const char *const endings[] = {"-hf", "-instruct", "-chat",  "-base", "-it",
-                                          "-pt", "-uncased",  "-cased", "-v0.1"};
-    const char *last = strrchr(text, component ? '.' : '/');
-    last = last == NULL ? text : last + 1;
-    char *name = dts_arena_strndup(arena, last, strlen(last));
-    for (char *at = name; at != NULL && *at != '\0'; at++) {
-        *at = *at == '_' ? '-' : (char)tolower((unsigned char)*at);
-    }
-    for (size_t i = 0; name != NULL && i < sizeof beginnings / sizeof beginnings[0]; i++) {
-        const size_t length = strlen(beginnings[i]);
-        name += strncmp(name, beginnings[i], length) == 0 ? length : 0;
-    }
-    for (bool more = name != NULL; more && !is_known(name);) { /* bert-base-uncased: the base is the name's own */
-        more = false;
-        for (size_t i = 0; i < sizeof endings / sizeof endings[0] && !more; i++) {
-            more = drop_ending(name, endings[i]);
-        }
-    }
-    return name;
-}
-
 /* torchtune's builders say by their names that there are adapters, and in what the frozen weights are stored. */
 static void add_builder(dts_settings *out) {
     static const char *const kinds[] = {"qlora", "lora"};
@@ -307,16 +266,26 @@ static void add_adapter(dts_settings *out) {
     }
 }
 
-static void add_model(dts_settings *out) {
+static void add_model(dts_settings *out, dts_diag *diag) {
     static const char *const keys[] = {"model-name-or-path", "base-model", "model.-component-"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         const dts_setting *named = dts_settings_find(out, keys[i]);
-        if (named != NULL) {
-            const dts_place place = named->place;
-            const char *key = simple_name(out->arena, named->value, i == 2);
-            out->failed = out->failed || key == NULL || dts_settings_add(out, "model-key", key, &place) == NULL;
-            return;
+        if (named == NULL) {
+            continue;
         }
+        const dts_place place = named->place;
+        const char *text = named->value, *stored = NULL,
+                   *key = dts_trainer_model_key(out->arena, text, i == 2, &stored);
+        out->failed = out->failed || key == NULL || dts_settings_add(out, "model-key", key, &place) == NULL;
+        if (stored != NULL) {
+            const char *simulated = dts_trainer_stored_as(stored);
+            out->failed = out->failed || dts_settings_add(out, "model.stored", simulated, &place) == NULL;
+            if (strncmp(stored, "bnb", strlen("bnb")) != 0) { /* bitsandbytes: what adapters.lora.base has */
+                dts_diag_warning(diag, &place, NULL, NULL, "weights of '%s' are stored as %s: %s is nearest", text,
+                                 stored, strcmp(simulated, "native") == 0 ? "16 bits" : simulated);
+            }
+        }
+        return;
     }
 }
 
@@ -445,7 +414,7 @@ static void add_node(dts_settings *out) {
 }
 
 /* Keys with -, true and false as we write them, and one name for what has two. */
-static void settle(dts_settings *out) {
+static void settle(dts_settings *out, dts_diag *diag) {
     static const char inside[] = "deepspeed."; /* a map instead of a file: DeepSpeed's own keys */
     const dts_setting *within = NULL;
     for (size_t i = 0; i < out->count; i++) {
@@ -484,7 +453,7 @@ static void settle(dts_settings *out) {
     settle_fsdp(out);
     add_builder(out);
     add_adapter(out);
-    add_model(out);
+    add_model(out, diag);
     add_node(out);
 }
 
@@ -496,7 +465,7 @@ static dts_status read(const char *text, size_t length, const char *name, dts_se
         yaml || json ? dts_read_document(text, length, name, out, diag) : dts_read_shell(text, length, name, out, diag);
     status = status == DTS_OK ? read_fsdp(name, out, diag) : status;
     if (status == DTS_OK) {
-        settle(out);
+        settle(out, diag);
     }
     return status == DTS_OK && out->failed ? dts_diag_nomem(diag) : status;
 }

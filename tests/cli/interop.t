@@ -1741,3 +1741,34 @@ model: phi-4
 model: qwen3-0.6b
 model: mistral-nemo-12b
 model: qwen2.5-7b
+% Words that leave an architecture as it is, and what they say of its weights; with any other word it is another model.
+$ for m in Qwen/Qwen3-235B-A22B-Thinking-2507 deepseek-ai/DeepSeek-R1-0528 deepseek-ai/DeepSeek-R1-0528-Qwen3-8B Qwen/Qwen2.5-Coder-7B-Instruct /data/Qwen2-7B/ unsloth/tinyllama mistralai/Mixtral-8x7B-Instruct-v0.1; do printf "torchrun --nproc_per_node 8 train.py --model_name_or_path $m --per_device_train_batch_size 1 --bf16 --max_length 512\n" > name.sh; dtsim import name.sh --set cluster=dgx-h100 2>/dev/null | grep ^model; done
+model: qwen3-235b-a22b
+model: deepseek-v3
+model: qwen3-8b
+model: qwen2.5-7b
+model: qwen2.5-7b
+model: tinyllama-1.1b
+model: mixtral-8x7b
+$ for m in deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B deepseek-ai/DeepSeek-V3.2-Exp mistralai/Mistral-7B-Instruct-v0.2 mistralai/Mixtral-8x22B-Instruct-v0.3 microsoft/Phi-4-mini-instruct nvidia/Llama-3.1-Nemotron-70B-Instruct-HF Qwen/Qwen2.5-VL-7B-Instruct nvidia/Mistral-NeMo-Minitron-8B-Base google-bert/bert-base-chinese; do printf "torchrun --nproc_per_node 8 train.py --model_name_or_path $m --per_device_train_batch_size 1 --bf16 --max_length 512\n" > name.sh; dtsim import name.sh --set cluster=dgx-h100 2>&1 | grep -E "^model|read$"; done
+name.sh:1:38: warning: no profile stands for the model 'deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B': it is not read
+name.sh:1:38: warning: no profile stands for the model 'deepseek-ai/DeepSeek-V3.2-Exp': it is not read
+name.sh:1:38: warning: no profile stands for the model 'mistralai/Mistral-7B-Instruct-v0.2': it is not read
+name.sh:1:38: warning: no profile stands for the model 'mistralai/Mixtral-8x22B-Instruct-v0.3': it is not read
+name.sh:1:38: warning: no profile stands for the model 'microsoft/Phi-4-mini-instruct': it is not read
+name.sh:1:38: warning: no profile stands for the model 'nvidia/Llama-3.1-Nemotron-70B-Instruct-HF': it is not read
+name.sh:1:38: warning: no profile stands for the model 'Qwen/Qwen2.5-VL-7B-Instruct': it is not read
+name.sh:1:38: warning: no profile stands for the model 'nvidia/Mistral-NeMo-Minitron-8B-Base': it is not read
+name.sh:1:38: warning: no profile stands for the model 'google-bert/bert-base-chinese': it is not read
+$ for m in unsloth/Qwen3-14B-unsloth-bnb-4bit Qwen/Qwen2.5-7B-Instruct-GPTQ-Int8 Qwen/Qwen2.5-72B-Instruct-AWQ Qwen/Qwen3-30B-A3B-Instruct-2507-FP8; do printf "torchrun --nproc_per_node 8 train.py --model_name_or_path $m --lora_r 8 --per_device_train_batch_size 1 --bf16 --max_length 512\n" > name.sh; dtsim import name.sh --set cluster=dgx-h100 2>&1 | grep -E "^model|base:|warning"; done
+model: qwen3-14b
+      base: nf4
+model: qwen2.5-7b
+      base: int8
+name.sh:1:38: warning: weights of 'Qwen/Qwen2.5-7B-Instruct-GPTQ-Int8' are stored as gptq-int8: int8 is nearest
+model: qwen2.5-72b
+      base: nf4
+name.sh:1:38: warning: weights of 'Qwen/Qwen2.5-72B-Instruct-AWQ' are stored as awq: nf4 is nearest
+model: qwen3-30b-a3b
+      base: native
+name.sh:1:38: warning: weights of 'Qwen/Qwen3-30B-A3B-Instruct-2507-FP8' are stored as fp8: 16 bits is nearest
