@@ -1,43 +1,16 @@
 /* Shell scripts and argument lists: the flags of the command that starts the training.
  *
  * Understood: words, quotes, comments, continued lines, NAME=value, NAME+=value, NAME=(array), $NAME, ${NAME},
- * ${NAME[@]}, ${NAME:-default}, $((products, quotients, sums)). Of conditions and loops every line counts, in order.
- * What cannot be known ($1, $(command), `command`) stays as it is written. The command is the last one that has
- * flags. Of Slurm the options of #SBATCH lines and of srun that say how many nodes and GPUs there are. */
+ * ${NAME[@]}, ${NAME:-default}, $((products, quotients, sums)), $(expr …), bash -c "commands". Of conditions and loops
+ * every line counts, in order. What cannot be known ($1, $(command), `command`) stays as it is written. The command is
+ * the last one that has flags. Of Slurm the options of #SBATCH lines and of srun that say how many nodes and GPUs there
+ * are. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "interop/inside.h"
-
-enum { WORDS_MOST = 4096, VARIABLES_MOST = 512 };
-
-typedef struct word {
-    const char *text;
-    dts_place place;
-} word;
-
-typedef struct words {
-    word *items;
-    size_t count;
-} words;
-
-typedef struct variable {
-    const char *name;
-    words value;
-} variable;
-
-typedef struct shell {
-    const char *name, *at, *end, *line;
-    uint32_t number;
-    dts_arena *arena;
-    variable variables[VARIABLES_MOST];
-    size_t variable_count;
-    words command; /* the words so far */
-    words found;   /* of the last command with flags */
-    bool failed;
-} shell;
+#include "interop/shell.h"
 
 /* ---- places and words ---- */
 
@@ -69,7 +42,7 @@ static void advance(shell *s) {
     }
 }
 
-static variable *find_variable(shell *s, const char *name, size_t length) {
+variable *dts_shell_find(shell *s, const char *name, size_t length) {
     for (size_t i = 0; i < s->variable_count; i++) {
         if (strncmp(s->variables[i].name, name, length) == 0 && s->variables[i].name[length] == '\0') {
             return &s->variables[i];
@@ -120,7 +93,7 @@ static int64_t operand(shell *s, const char **at, const char *end) {
         *at = behind;
         return value;
     }
-    variable *v = find_variable(s, *at, length);
+    variable *v = dts_shell_find(s, *at, length);
     *at += length;
     return v != NULL && v->value.count > 0 ? strtoll(v->value.items[0].text, NULL, 10) : 0;
 }
@@ -174,8 +147,11 @@ static void expand(shell *s, dts_text *text, words *list, bool quoted) {
     char next = start + 1 < s->end ? start[1] : '\0';
     if (next == '(') {
         size_t length = closing(s, start + 1, '(', ')');
-        if (length > 2 && start[2] == '(') {
-            dts_text_printf(text, "%" PRId64, evaluate(s, start + 3, length - 3));
+        static const char expr[] = "expr ";
+        const bool counts = length > sizeof expr && strncmp(start + 2, expr, sizeof expr - 1) == 0;
+        if (counts || (length > 2 && start[2] == '(')) {
+            const size_t skipped = counts ? 1 + sizeof expr : 3;
+            dts_text_printf(text, "%" PRId64, evaluate(s, start + skipped, length - skipped));
         } else {
             dts_text_add_bytes(text, start,
                                length + 2 <= (size_t)(s->end - start) ? length + 2 : (size_t)(s->end - start));
@@ -187,7 +163,7 @@ static void expand(shell *s, dts_text *text, words *list, bool quoted) {
     const char *name = start + (braces ? 2 : 1);
     size_t length = name_length(name, s->end);
     size_t whole = braces ? closing(s, start + 1, '{', '}') + 2 : length + 1;
-    variable *v = find_variable(s, name, length);
+    variable *v = dts_shell_find(s, name, length);
     const char *standard =
         braces && length + 3 < whole && name[length] == ':' && name[length + 1] == '-' ? name + length + 2 : NULL;
     if (v != NULL) {
@@ -291,7 +267,7 @@ static void skip_blanks(shell *s) {
 }
 
 static void set_variable(shell *s, const char *name, const char *text, const dts_place *place) {
-    variable *v = find_variable(s, name, strlen(name));
+    variable *v = dts_shell_find(s, name, strlen(name));
     if (v == NULL && s->variable_count < VARIABLES_MOST) {
         v = &s->variables[s->variable_count++];
         v->name = name;
@@ -322,9 +298,7 @@ static int64_t slurm_count(const char *value, bool resources) {
     return sum;
 }
 
-/* What Slurm tells the script of its options (man sbatch, "Output environment variables"). of: those of sbatch or srun,
- * from first to the one before end. */
-static void take_slurm_options(shell *s, const words *of, size_t first, size_t end) {
+void dts_shell_take_slurm(shell *s, const words *of, size_t first, size_t end) {
     static const struct {
         const char *flag, *names[2];
         char brief;
@@ -384,7 +358,7 @@ static void skip_comment(shell *s) {
         words options = {0};
         const char *text = dts_arena_strndup(s->arena, start + sizeof slurm - 1, length - (sizeof slurm - 1));
         split_slurm(s, text != NULL ? text : "", &place, &options);
-        take_slurm_options(s, &options, 0, options.count);
+        dts_shell_take_slurm(s, &options, 0, options.count);
     }
 }
 
@@ -398,7 +372,7 @@ static bool read_assignment(shell *s) {
     }
     jump(s, length + (more ? 2 : 1));
     words value = {0};
-    variable *v = find_variable(s, name, length);
+    variable *v = dts_shell_find(s, name, length);
     if (more && v != NULL) {
         value = v->value;
     }
@@ -432,18 +406,68 @@ static bool read_assignment(shell *s) {
     return true;
 }
 
-static bool is_flag(const char *text) {
-    return text[0] == '-' && text[1] != '\0' && !isdigit((unsigned char)text[1]) && text[1] != '.';
+bool dts_shell_is_named(const char *text, const char *name) {
+    const char *slash = strrchr(text, '/'), *last = slash != NULL ? slash + 1 : text;
+    const size_t length = strlen(name);
+    return text[0] != '-' && strncmp(last, name, length) == 0 &&
+           last[length + strspn(last + length, "0123456789.")] == '\0';
+}
+
+static void read_all(shell *s);
+
+/* `bash -c "…"`: the place of the text; 0: no such thing. */
+static size_t inner_text(const words *command) {
+    static const char *const shells[] = {"bash", "sh"};
+    for (size_t i = 0; i + 2 < command->count; i++) {
+        const char *flag = command->items[i + 1].text; /* -c, -lc */
+        const bool takes = flag[0] == '-' && flag[1] != '-' && flag[strlen(flag) - 1] == 'c';
+        for (size_t k = 0; k < sizeof shells / sizeof shells[0] && takes; k++) {
+            if (dts_shell_is_named(command->items[i].text, shells[k])) {
+                return i + 2;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Commands that are written for another shell, which the words before it start. Variables stand for their values in it
+ * already, but for those in single quotes. */
+static void read_inside(shell *s, const words *command, size_t text) {
+    enum { SHELL = 2 }; /* bash -c */
+    const shell outer = *s;
+    s->inside = true;
+    s->outside = (words){.items = command->items, .count = text - SHELL};
+    s->at = s->line = command->items[text].text;
+    s->end = s->at + strlen(s->at);
+    s->number = command->items[text].place.line;
+    read_all(s);
+    s->inside = false;
+    s->outside = outer.outside;
+    s->at = outer.at;
+    s->line = outer.line;
+    s->end = outer.end;
+    s->number = outer.number;
 }
 
 static void end_command(shell *s) {
-    for (size_t i = 0; i < s->command.count; i++) {
-        if (strncmp(s->command.items[i].text, "--", 2) == 0 && s->command.items[i].text[2] != '\0') {
-            s->found = s->command;
-            break;
+    const words command = s->command;
+    s->command = (words){0};
+    bool has = false;
+    for (size_t i = 0; i < command.count && !has; i++) {
+        has = strncmp(command.items[i].text, "--", 2) == 0 && command.items[i].text[2] != '\0';
+    }
+    if (has) {
+        s->found = (words){0};
+        for (size_t i = 0; i < s->outside.count + command.count; i++) {
+            const bool before = i < s->outside.count;
+            const word *w = before ? &s->outside.items[i] : &command.items[i - s->outside.count];
+            add_word(s, &s->found, w->text, &w->place);
         }
     }
-    s->command = (words){0};
+    const size_t text = s->inside ? 0 : inner_text(&command);
+    if (text > 0) {
+        read_inside(s, &command, text);
+    }
 }
 
 static void read_all(shell *s) {
@@ -468,112 +492,6 @@ static void read_all(shell *s) {
     end_command(s);
 }
 
-/* ---- flags ---- */
-
-static bool is_script(const char *text) {
-    size_t length = strlen(text);
-    return length > 3 && strcmp(text + length - 3, ".py") == 0;
-}
-
-/* `--name`, with - for _ where the name is no dotted path. */
-static const char *flag_path(shell *s, const char *text) {
-    const char *name = text + strspn(text, "-");
-    char *path = dts_arena_strndup(s->arena, name, strcspn(name, "="));
-    for (char *c = path; path != NULL && strchr(path, '.') == NULL && *c != '\0'; c++) {
-        *c = *c == '_' ? '-' : *c;
-    }
-    return path;
-}
-
-/* Is text this program, with its folder and version or without: /usr/bin/python3.11? */
-static bool is_named(const char *text, const char *name) {
-    const char *slash = strrchr(text, '/'), *last = slash != NULL ? slash + 1 : text;
-    const size_t length = strlen(name);
-    return text[0] != '-' && strncmp(last, name, length) == 0 &&
-           last[length + strspn(last + length, "0123456789.")] == '\0';
-}
-
-/* `srun [its options] PROGRAM …`: the place of the program; 0: srun does not start the command. */
-static size_t behind_srun(const words *w) {
-    static const char *const programs[] = {"torchrun", "python", "accelerate", "deepspeed"};
-    for (size_t i = 1; w->count > 0 && is_named(w->items[0].text, "srun") && i < w->count; i++) {
-        for (size_t p = 0; p < sizeof programs / sizeof programs[0]; p++) {
-            if (is_named(w->items[i].text, programs[p])) {
-                return i;
-            }
-        }
-    }
-    return 0;
-}
-
-/* Does the program start processes of its own? A launcher does, and a lone task of a node with several GPUs. */
-static bool is_starter(shell *s, const words *w, size_t program) {
-    static const char name[] = "SLURM_NTASKS_PER_NODE";
-    const variable *tasks = find_variable(s, name, sizeof name - 1);
-    bool starter = !is_named(w->items[program].text, "python") ||
-                   (tasks != NULL && tasks->value.count > 0 && strcmp(tasks->value.items[0].text, "1") == 0);
-    for (size_t i = program + 1; i < w->count; i++) {
-        starter |= strncmp(w->items[i].text, "torch.distributed", strlen("torch.distributed")) == 0 ||
-                   strncmp(w->items[i].text, "accelerate.", strlen("accelerate.")) == 0;
-    }
-    return starter;
-}
-
-/* In a value that is known. */
-static bool is_written(const dts_settings *out, const char *path) {
-    const char *value = dts_settings_get(out, path);
-    return value != NULL && strchr(value, '$') == NULL;
-}
-static void add_slurm(shell *s, const char *path, const char *name, dts_settings *out) {
-    const variable *v = find_variable(s, name, strlen(name));
-    if (v != NULL && v->value.count > 0 && dts_settings_find(out, path) == NULL) {
-        dts_settings_add(out, path, v->value.items[0].text, &v->value.items[0].place);
-    }
-}
-
-static void take_flags(shell *s, dts_settings *out) {
-    const words *w = &s->found;
-    const size_t program = behind_srun(w);
-    take_slurm_options(s, w, 0, program);
-    for (size_t i = program; i < w->count; i++) {
-        const char *text = w->items[i].text;
-        if (!is_flag(text)) {
-            continue;
-        }
-        const char *path = flag_path(s, text), *equals = strchr(text, '=');
-        dts_text value = {0};
-        if (equals != NULL) {
-            dts_text_add(&value, equals + 1);
-        }
-        for (; equals == NULL && i + 1 < w->count && !is_flag(w->items[i + 1].text) && !is_script(w->items[i + 1].text);
-             i++) {
-            dts_text_add(&value, value.length > 0 ? " " : "");
-            dts_text_add(&value, w->items[i + 1].text);
-        }
-        const dts_place *place = &w->items[i].place;
-        for (size_t j = i; j > 0 && !is_flag(w->items[j].text); j--) {
-            place = &w->items[j - 1].place;
-        }
-        if (path == NULL || value.failed) {
-            s->failed = true;
-        } else if (strcmp(path, "m") != 0 && strcmp(path, "u") != 0) { /* torchrun -m MODULE, python -u */
-            dts_settings_add(out, path, value.length > 0 ? dts_text_string(&value) : "true", place);
-        }
-        dts_text_free(&value);
-    }
-    if (program > 0) { /* srun python …: each task is a process; where tasks start others, one for each GPU */
-        const bool starter = is_starter(s, w, program);
-        const bool nodes = is_written(out, "num-machines") || is_written(out, "num-nodes");
-        if (!nodes) { /* what is written comes first */
-            add_slurm(s, "nnodes", "SLURM_NNODES", out);
-        }
-        if (!is_written(out, "num-gpus") && !(nodes && is_written(out, "num-processes"))) {
-            add_slurm(s, "nproc-per-node", starter ? "SLURM_GPUS_PER_NODE" : "SLURM_NTASKS_PER_NODE", out);
-            add_slurm(s, "nproc-per-node", starter ? "SLURM_NTASKS_PER_NODE" : "SLURM_GPUS_PER_NODE", out);
-        }
-    }
-}
-
 dts_status dts_read_shell(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag) {
     shell *s = calloc(1, sizeof *s);
     if (s == NULL) {
@@ -592,7 +510,7 @@ dts_status dts_read_shell(const char *text, size_t length, const char *name, dts
         status = dts_diag_error(diag, &(dts_place){.file = name}, NULL,
                                 "give the script that starts the training, or its arguments", "no command with flags");
     } else {
-        take_flags(s, out);
+        dts_shell_take_flags(s, out);
     }
     free(s);
     return status;

@@ -1772,3 +1772,13 @@ name.sh:1:38: warning: weights of 'Qwen/Qwen2.5-72B-Instruct-AWQ' are stored as 
 model: qwen3-30b-a3b
       base: native
 name.sh:1:38: warning: weights of 'Qwen/Qwen3-30B-A3B-Instruct-2507-FP8' are stored as fp8: 16 bits is nearest
+% Scripts and files as people have them: commands for a shell that srun starts, products of expr.
+$ printf '#SBATCH --nodes=4\n#SBATCH --gpus-per-node=8\nN=$(expr $SLURM_NNODES \\* 8)\nexport L="accelerate launch --num_machines $SLURM_NNODES --num_processes $N"\nsrun --wait=60 bash -c "cd src; $L train.py --model_name_or_path gpt2 --max_length 128 --per_device_train_batch_size 2"\n' > inner.slurm; dtsim import inner.slurm --set cluster=dgx-h100 | grep -E 'nodes:|per_node:|global|= 32'
+#   num-processes = 32 (line 5)
+  nodes: 4
+  gpus_per_node: 8
+  global_batch: 64
+$ printf '#SBATCH -N 2\n#SBATCH --ntasks-per-node=8\nsrun -l --container-image x bash -lc "python pretrain_gpt.py --num-layers 8 --hidden-size 512 --num-attention-heads 8 --seq-length 1024 --max-position-embeddings 1024 --micro-batch-size 1 --global-batch-size 64 --vocab-size 50304 --bf16"\n' > tasks.slurm; dtsim import tasks.slurm --set cluster=dgx-h100 | grep -E 'nodes:|per_node:|layers:'
+  nodes: 2
+  gpus_per_node: 8
+  layers: 8

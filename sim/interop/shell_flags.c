@@ -1,0 +1,106 @@
+/* The flags of a command as settings, and what Slurm says of nodes and GPUs where srun starts it. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "interop/shell.h"
+
+static bool is_flag(const char *text) {
+    return text[0] == '-' && text[1] != '\0' && !isdigit((unsigned char)text[1]) && text[1] != '.';
+}
+
+static bool is_script(const char *text) {
+    size_t length = strlen(text);
+    return length > 3 && strcmp(text + length - 3, ".py") == 0;
+}
+
+/* `--name`, with - for _ where the name is no dotted path. */
+static const char *flag_path(shell *s, const char *text) {
+    const char *name = text + strspn(text, "-");
+    char *path = dts_arena_strndup(s->arena, name, strcspn(name, "="));
+    for (char *c = path; path != NULL && strchr(path, '.') == NULL && *c != '\0'; c++) {
+        *c = *c == '_' ? '-' : *c;
+    }
+    return path;
+}
+
+/* `srun [its options] PROGRAM …`: the place of the program; 0: srun does not start the command. */
+static size_t behind_srun(const words *w) {
+    static const char *const programs[] = {"torchrun", "python", "accelerate", "deepspeed"};
+    for (size_t i = 1; w->count > 0 && dts_shell_is_named(w->items[0].text, "srun") && i < w->count; i++) {
+        for (size_t p = 0; p < sizeof programs / sizeof programs[0]; p++) {
+            if (dts_shell_is_named(w->items[i].text, programs[p])) {
+                return i;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Does the program start processes of its own? A launcher does, and a lone task of a node with several GPUs. */
+static bool is_starter(shell *s, const words *w, size_t program) {
+    static const char name[] = "SLURM_NTASKS_PER_NODE";
+    const variable *tasks = dts_shell_find(s, name, sizeof name - 1);
+    bool starter = !dts_shell_is_named(w->items[program].text, "python") ||
+                   (tasks != NULL && tasks->value.count > 0 && strcmp(tasks->value.items[0].text, "1") == 0);
+    for (size_t i = program + 1; i < w->count; i++) {
+        starter |= strncmp(w->items[i].text, "torch.distributed", strlen("torch.distributed")) == 0 ||
+                   strncmp(w->items[i].text, "accelerate.", strlen("accelerate.")) == 0;
+    }
+    return starter;
+}
+
+/* In a value that is known. */
+static bool is_written(const dts_settings *out, const char *path) {
+    const char *value = dts_settings_get(out, path);
+    return value != NULL && strchr(value, '$') == NULL;
+}
+static void add_slurm(shell *s, const char *path, const char *name, dts_settings *out) {
+    const variable *v = dts_shell_find(s, name, strlen(name));
+    if (v != NULL && v->value.count > 0 && dts_settings_find(out, path) == NULL) {
+        dts_settings_add(out, path, v->value.items[0].text, &v->value.items[0].place);
+    }
+}
+
+void dts_shell_take_flags(shell *s, dts_settings *out) {
+    const words *w = &s->found;
+    const size_t program = behind_srun(w);
+    dts_shell_take_slurm(s, w, 0, program);
+    for (size_t i = program; i < w->count; i++) {
+        const char *text = w->items[i].text;
+        if (!is_flag(text)) {
+            continue;
+        }
+        const char *path = flag_path(s, text), *equals = strchr(text, '=');
+        dts_text value = {0};
+        if (equals != NULL) {
+            dts_text_add(&value, equals + 1);
+        }
+        for (; equals == NULL && i + 1 < w->count && !is_flag(w->items[i + 1].text) && !is_script(w->items[i + 1].text);
+             i++) {
+            dts_text_add(&value, value.length > 0 ? " " : "");
+            dts_text_add(&value, w->items[i + 1].text);
+        }
+        const dts_place *place = &w->items[i].place;
+        for (size_t j = i; j > 0 && !is_flag(w->items[j].text); j--) {
+            place = &w->items[j - 1].place;
+        }
+        if (path == NULL || value.failed) {
+            s->failed = true;
+        } else if (strcmp(path, "m") != 0 && strcmp(path, "u") != 0) { /* torchrun -m MODULE, python -u */
+            dts_settings_add(out, path, value.length > 0 ? dts_text_string(&value) : "true", place);
+        }
+        dts_text_free(&value);
+    }
+    if (program > 0) { /* srun python …: each task is a process; where tasks start others, one for each GPU */
+        const bool starter = is_starter(s, w, program);
+        const bool nodes = is_written(out, "num-machines") || is_written(out, "num-nodes");
+        if (!nodes) { /* what is written comes first */
+            add_slurm(s, "nnodes", "SLURM_NNODES", out);
+        }
+        if (!is_written(out, "num-gpus") && !(nodes && is_written(out, "num-processes"))) {
+            add_slurm(s, "nproc-per-node", starter ? "SLURM_GPUS_PER_NODE" : "SLURM_NTASKS_PER_NODE", out);
+            add_slurm(s, "nproc-per-node", starter ? "SLURM_NTASKS_PER_NODE" : "SLURM_GPUS_PER_NODE", out);
+        }
+    }
+}
