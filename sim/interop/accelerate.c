@@ -32,6 +32,11 @@
             "DeepSpeed and Megatron-LM have half weights with fp32 copies in place of autocast: these are nearest", \
             false                                                                                                   \
     }
+#define HYBRID(reshards, strategy)                                                                               \
+    {                                                                                                            \
+        "parallelism.data_parallel=fsdp; plan.shards_in_node=true; parallelism.reshard_after_forward=" reshards, \
+            FSDP1 FSDP("sharding_strategy=" strategy), IN, NULL, false                                           \
+    }
 #define COPIES "DeepSpeed and Megatron-LM keep fp32 copies of half weights: set stack.master_weights=true"
 
 static const dts_mapping rules[] = {
@@ -99,6 +104,11 @@ static const dts_mapping rules[] = {
     {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=false", FSDP1 FSDP("sharding_strategy=2"), IN,
      NULL, false},
     {"parallelism.data_parallel=ddp", FSDP1 FSDP("sharding_strategy=NO_SHARD"), IN, NULL, false},
+    {"parallelism.data_parallel=ddp", FSDP1 FSDP("sharding_strategy=3"), IN, NULL, false},
+    HYBRID("true", "HYBRID_SHARD"),
+    HYBRID("true", "4"),
+    HYBRID("false", "HYBRID_SHARD_ZERO2"),
+    HYBRID("false", "5"),
     {"parallelism.data_parallel=fsdp", "distributed_type=FSDP", IN, NULL, false},
     {"parallelism.data_parallel=ddp; plan.split=true", "distributed_type=FSDP; fsdp_config.fsdp_version=2", OUT,
      "tensor and context parallelism need FSDP2 here: replicas of it are nearest", false},

@@ -204,6 +204,15 @@ static void complete_shards(dts_settings *ours) {
     }
 }
 
+/* Shards within a node, copies over nodes: HYBRID_SHARD of torch's FSDP. */
+static void complete_node_shards(dts_settings *ours, const dts_settings *base) {
+    const int64_t per_node = number(ours, base, "cluster.gpus_per_node");
+    if (dts_settings_find(ours, "plan.shards_in_node") != NULL && number(ours, base, "cluster.nodes") > 1 &&
+        per_node > 1) {
+        put(ours, "parallelism.shard_group", per_node);
+    }
+}
+
 /* A file that says nothing of samples leaves the scenario its global batch: accumulation then decides the microbatch.
  */
 static bool keeps_batch(dts_settings *ours, const dts_settings *base, int64_t data, int64_t microbatches) {
@@ -488,6 +497,7 @@ dts_status dts_facts_complete(dts_settings *ours, const dts_settings *base, dts_
     complete_bucket(ours);
     complete_shards(ours);
     complete_instances(ours, base);
+    complete_node_shards(ours, base);
     const char *sequence = dts_settings_get(ours, "parallelism.sequence");
     if (dts_settings_count(ours, "parallelism.tensor") == 1 && sequence != NULL && strcmp(sequence, "true") == 0) {
         dts_settings_set(ours, "parallelism.sequence",

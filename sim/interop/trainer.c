@@ -143,6 +143,7 @@ static const dts_mapping plan_rules[] = {
     SHARDS("full_shard", "true"),
     SHARDS("shard_grad_op", "false"),
     SHARDS("hybrid_shard", "true"),
+    SHARDS("hybrid_shard_zero2", "false"),
     R("parallelism.data_parallel=fsdp", "fsdp=true"),
     R("parallelism.data_parallel=fsdp", "use-fsdp=true"),
     R("parallelism.data_parallel=fsdp", "fsdp-version=*"),
@@ -160,8 +161,8 @@ static const dts_mapping plan_rules[] = {
     R("plan.instances=@", "data-parallel-replicate-dim=@"),
     R("plan.instances=@", "dp-replicate-size=@"),
     R("plan.instances=@", "parallelism-config-dp-replicate-size=@"),
-    R("plan.replicate=@", "fsdp.hybrid_shard=true; nnodes=@"),
-    R("plan.shard=@", "fsdp.hybrid_shard=true; nproc-per-node=@"),
+    R("plan.shards_in_node=true", "fsdp.hybrid_shard=true"),
+    R("plan.shards_in_node=true", "fsdp.hybrid_shard_zero2=true"),
     R("offload.optimizer=cpu; offload.parameters=cpu; offload.gradients=cpu", "fsdp.offload=true"),
     R("offload.optimizer=cpu; offload.parameters=cpu; offload.gradients=cpu", "fsdp-cpu-offload=true"),
     R("offload.optimizer=cpu; offload.parameters=cpu; offload.gradients=cpu", FSDP("offload-params=true")),
@@ -332,8 +333,9 @@ static const char *fsdp_key(dts_arena *arena, const char *path) {
 
 /* A strategy is a word of `fsdp`. */
 static void settle_strategy(dts_settings *out, dts_setting *s) {
-    static const char *const numbers[] = {"full_shard", "shard_grad_op", "no_shard", "hybrid_shard"};
-    const bool number = s->value[0] >= '1' && s->value[0] <= '4' && s->value[1] == '\0';
+    static const char *const numbers[] = {"full_shard", "shard_grad_op", "no_shard", "hybrid_shard",
+                                          "hybrid_shard_zero2"};
+    const bool number = s->value[0] >= '1' && s->value[0] <= '5' && s->value[1] == '\0';
     char *word = dts_arena_printf(out->arena, "fsdp.%s", number ? numbers[s->value[0] - '1'] : s->value);
     for (char *at = word; at != NULL && *at != '\0'; at++) {
         *at = (char)tolower((unsigned char)*at);

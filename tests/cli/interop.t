@@ -1533,9 +1533,9 @@ $ printf 'torchrun --nnodes 4 --nproc_per_node 8 train.py --model_name_or_path Q
 parallelism:
   data_parallel: fsdp
   reshard_after_forward: true
-  data: 32
   shard_group: 8
 model: qwen3-30b-a3b
+stack: huggingface-trainer-2
 --
 offload:
   optimizer: cpu
@@ -1782,3 +1782,13 @@ $ printf '#SBATCH -N 2\n#SBATCH --ntasks-per-node=8\nsrun -l --container-image x
   nodes: 2
   gpus_per_node: 8
   layers: 8
+% FSDP's shards within nodes, by name and number
+$ for S in HYBRID_SHARD 5; do printf "distributed_type: FSDP\nfsdp_config:\n  fsdp_sharding_strategy: $S\nmixed_precision: bf16\nnum_machines: 2\nnum_processes: 16\n" > shards.yaml; dtsim import shards.yaml --scenario gcp-data-parallel/scaling-ddp | grep -A3 ^parallelism; done
+parallelism:
+  data_parallel: fsdp
+  reshard_after_forward: true
+  shard_group: 8
+parallelism:
+  data_parallel: fsdp
+  reshard_after_forward: false
+  shard_group: 8
