@@ -271,6 +271,39 @@ static dts_status read_flags(const char *text, size_t length, const char *name, 
     return status;
 }
 
+/* Names of 2024, up to torchtitan 0.1: torchtitan/config_manager.py then. Its software is another profile. */
+#define X(key) "experimental." key
+#define T(key) "training." key
+#define OF_2024(key) \
+    { "plan.stack=torchtitan", key "=*", IN, NULL, false }
+static const dts_mapping old_rules[] = {
+    OF_2024(T("tensor_parallel_degree")),
+    OF_2024(T("data_parallel_degree")),
+    OF_2024(T("data_parallel_shard_degree")),
+    OF_2024(T("data_parallel_replicate_degree")),
+    OF_2024(X("pipeline_parallel_degree")),
+    OF_2024(X("context_parallel_degree")),
+    {"parallelism.tensor=@", T("tensor_parallel_degree=@"), IN, NULL, false},
+    {"parallelism.sequence=false", T("tensor_parallel_degree=1"), IN, NULL, false},
+    {"parallelism.sequence=true", T("tensor_parallel_degree=*"), IN, NULL, false},
+    {"plan.shard=@", T("data_parallel_degree=@"), IN, NULL, false},
+    {"plan.shard=@", T("data_parallel_shard_degree=@"), IN, NULL, false},
+    {"plan.replicate=@", T("data_parallel_replicate_degree=@"), IN, NULL, false},
+    {"parallelism.pipeline=@", X("pipeline_parallel_degree=@"), IN, NULL, false},
+    {"parallelism.context=@", X("context_parallel_degree=@"), IN, NULL, false},
+    {"parallelism.schedule=1f1b", X("pipeline_parallel_schedule=1F1B"), IN, NULL, false},
+    {"parallelism.schedule=gpipe", X("pipeline_parallel_schedule=GPipe"), IN, NULL, false},
+    {"parallelism.schedule=interleaved-1f1b", X("pipeline_parallel_schedule=Interleaved1F1B"), IN, NULL, false},
+    {"plan.microbatches=@", X("pipeline_parallel_microbatches=@"), IN, NULL, false},
+    {"parallelism.async_tensor=true", X("enable_async_tensor_parallel=true"), IN, NULL, false},
+    {"training.precision=fp8; stack.fp8.recipe=tensorwise", "float8.enable_float8_linear=true", IN, NULL, false},
+    {"stack.fp8.all_gather=@", "float8.enable_float8_linear=true; float8.enable_fsdp_float8_all_gather=@", IN, NULL,
+     false},
+    {0},
+};
+#undef X
+#undef T
+
 static const dts_mapping toml_rules[] = {
     {"training.sequence_length=@", "training.seq_len=@", 0, NULL, false},
     {"training.global_batch=@", "training.global_batch_size=@", 0, NULL, false},
@@ -333,6 +366,8 @@ static const dts_remark irrelevant[] = {
     {"training.seed", TIME},
     {"training.max_norm", "stack.optimizer.gradient_clipping"},
     {"training.dtype", "the software profile says it"},
+    {"training.warmup_steps", TIME},
+    {"training.data_parallel_type", "fsdp: nothing else is simulated"},
     {"training.mixed_precision_reduce", "stack.fsdp.reduce_fp32"},
     {"training.gc_freq", TIME},
     {"training.deterministic", TIME},
@@ -431,7 +466,7 @@ const dts_launcher dts_launcher_torchtitan_toml = {
     .name = "torchtitan-toml",
     .help = "torchtitan before February 2026: a TOML file",
     .stack = "torchtitan-2025",
-    .rules = {toml_rules, plan_rules, float8_rules, NULL},
+    .rules = {toml_rules, plan_rules, float8_rules, old_rules, NULL},
     .elsewhere = elsewhere,
     .irrelevant = irrelevant,
     .whole_plan = true,

@@ -1792,3 +1792,61 @@ parallelism:
   data_parallel: fsdp
   reshard_after_forward: false
   shard_group: 8
+% torchtitan of 2024
+$ printf '[model]\nname = "llama3"\nflavor = "70B"\n[training]\nbatch_size = 8\nseq_len = 8192\nwarmup_steps = 200\ndata_parallel_degree = -1\ntensor_parallel_degree = 8\n[experimental]\npipeline_parallel_degree = 2\npipeline_parallel_microbatches = 4\n[float8]\nenable_float8_linear = true\n' > of2024.toml; dtsim import of2024.toml --set cluster=dgx-h100 --set cluster.nodes=8 | sed -n '/^name/,$p'
+name: of2024
+cluster:
+  profile: dgx-h100
+  nodes: 8
+parallelism:
+  async_tensor: false
+  data_parallel: fsdp
+  context: 1
+  context_method: ring
+  expert: 1
+  schedule: 1f1b
+  tensor: 8
+  sequence: true
+  pipeline: 2
+model: llama-3-70b
+stack:
+  profile: torchtitan
+  fp8:
+    recipe: tensorwise
+training:
+  sequence_length: 8192
+  recompute: selective
+  precision: fp8
+  micro_batch: 2
+  global_batch: 32
+offload:
+  parameters: none
+% torchtitan of 2024
+$ printf '[model]\nname = "llama3"\nflavor = "70B"\n[training]\nbatch_size = 8\nseq_len = 8192\nwarmup_steps = 200\ndata_parallel_degree = -1\ntensor_parallel_degree = 8\n[experimental]\npipeline_parallel_degree = 2\npipeline_parallel_microbatches = 4\n[float8]\nenable_float8_linear = true\n' > of2024.toml; dtsim import of2024.toml --set cluster=dgx-h100 --set cluster.nodes=8 | sed -n '/^name/,$p'
+name: of2024
+cluster:
+  profile: dgx-h100
+  nodes: 8
+parallelism:
+  async_tensor: false
+  data_parallel: fsdp
+  context: 1
+  context_method: ring
+  expert: 1
+  schedule: 1f1b
+  tensor: 8
+  sequence: true
+  pipeline: 2
+model: llama-3-70b
+stack:
+  profile: torchtitan
+  fp8:
+    recipe: tensorwise
+training:
+  sequence_length: 8192
+  recompute: selective
+  precision: fp8
+  micro_batch: 2
+  global_batch: 32
+offload:
+  parameters: none
