@@ -357,43 +357,6 @@ static void complete_expert_tensor(dts_settings *ours) {
     }
 }
 
-/* "Ett|tt|ttL" → [2, 2, 2]. */
-static dts_status complete_layout(dts_settings *ours, dts_diag *diag) {
-    const dts_setting *layout = dts_settings_find(ours, "plan.layout");
-    if (layout == NULL) {
-        return DTS_OK;
-    }
-    const dts_place place = layout->place; /* what is added moves the settings */
-    const char *text = layout->value;
-    int64_t pipeline = dts_settings_count(ours, "parallelism.pipeline"), stages = 0;
-    dts_text list = {0};
-    bool good = true;
-    for (const char *at = text; good; at++) {
-        int64_t layers = 0;
-        for (; *at == 't' || *at == 'E' || *at == 'L'; at++) {
-            layers += *at == 't' ? 1 : 0;
-        }
-        dts_text_printf(&list, "%s%" PRId64, stages++ == 0 ? "[" : ", ", layers);
-        good = *at == '|' || *at == '\0';
-        if (*at == '\0') {
-            break;
-        }
-    }
-    dts_text_add(&list, "]");
-    good = good && pipeline > 0 && stages % pipeline == 0;
-    if (good) {
-        dts_settings_add(ours, "parallelism.partition", dts_text_string(&list), NULL);
-        if (stages > pipeline) {
-            put(ours, "parallelism.virtual_stages", stages / pipeline);
-            dts_settings_add(ours, "parallelism.schedule", "interleaved-1f1b", NULL);
-        }
-    }
-    dts_text_free(&list);
-    return good ? DTS_OK
-                : dts_diag_error(diag, &place, NULL, "write layers as Ett|tt|ttL, a part for every virtual stage",
-                                 "a layout of stages that is not understood: '%s'", text);
-}
-
 /* GPUs of nodes that share links, which are one here as in a plan; 0: not known. */
 static int64_t joined_gpus(const dts_settings *ours, const dts_settings *base) {
     const dts_cluster cluster = {.nodes = number(ours, base, "cluster.nodes"),
@@ -491,7 +454,7 @@ dts_status dts_facts_complete(dts_settings *ours, const dts_settings *base, dts_
     dts_status status = dts_layer_lists_complete(ours, diag);
     complete_expert_tensor(ours);
     check_dispatcher(ours, diag);
-    status = status == DTS_OK ? complete_layout(ours, diag) : status;
+    status = status == DTS_OK ? dts_stage_layout_complete(ours, diag) : status;
     complete_offload(ours);
     complete_groups(ours, base);
     complete_bucket(ours);

@@ -42,7 +42,8 @@ const dts_remark *dts_remark_find(const dts_remark *table, const char *path);
 /* Which layers of a model have experts or a window of attention, as plan.… in Megatron-LM's words, and back. */
 void dts_layer_lists_of(const dts_model *model, dts_settings *out);
 dts_status dts_layer_lists_complete(dts_settings *ours, dts_diag *diag);
-/* Stages of different depth by the layers at their ends, as parallelism.partition. */
+/* Stages of different depth as parallelism.partition: by a layout, and by the layers at their ends. */
+dts_status dts_stage_layout_complete(dts_settings *ours, dts_diag *diag);
 dts_status dts_stage_depths_complete(dts_settings *ours, int64_t layers, dts_diag *diag);
 
 /* YAML and JSON. */

@@ -1,11 +1,14 @@
-/* Stages of different depth in Megatron-LM's other words: layers of the first and the last rank, or an embedding and a
- * loss that count as a layer each. They become parallelism.partition.
+/* Stages of different depth in Megatron-LM's words: a layout, layers of the first and the last rank, or an embedding
+ * and a loss that count as a layer each. They become parallelism.partition.
  *
  *   [1] ranks between: (layers - first - last) / (pipeline - 2) each; a rank's virtual stages have as many each
  *   [2] (layers + embedding + loss) / (pipeline · virtual stages) each, of which one is the embedding or the loss
+ *   layout: E embedding, t layer, m layer that predicts a second token, L loss, | between virtual stages; t*3 and
+ * (tt|)*4 repeat, commas say nothing (megatron/core/transformer/pipeline_parallel_layer_layout.py, parse_str_to_list)
  * Source: NVIDIA/Megatron-LM megatron/core/transformer/transformer_block.py, get_num_layers_to_build, commit 000c4ac.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "interop/inside.h"
@@ -77,4 +80,81 @@ dts_status dts_stage_depths_complete(dts_settings *ours, int64_t layers, dts_dia
     ours->failed = ours->failed || list.failed;
     dts_text_free(&list);
     return good ? DTS_OK : refuse(ours, &d, diag);
+}
+
+/* ---- layouts ---- */
+
+/* "Et*2|(tt|)*2,L" → "Ett|tt|tt|L". False: it is too long, or a bracket is left open. */
+static bool write_out(const char *text, dts_text *out) {
+    enum { LONGEST = 8192 };
+    while (*text != '\0') {
+        const bool group = *text == '(';
+        const size_t length = group ? strcspn(text, ")") : 1;
+        const char *inside = text + group, *behind = text + length + group;
+        if (group && text[length] == '\0') {
+            return false;
+        }
+        long times = 1;
+        if (*behind == '*') {
+            char *end;
+            times = strtol(behind + 1, &end, 10);
+            behind = end;
+        }
+        for (long i = 0; i < times && out->length < LONGEST; i++) {
+            dts_text_add_bytes(out, inside, length - group);
+        }
+        text = behind;
+    }
+    return out->length < LONGEST;
+}
+
+/* "Ett|tt|ttL" → [2, 2, 2]. *stages: how many those are; 0: it is no layout. */
+static void count_layers(const char *layout, dts_text *list, int64_t *stages) {
+    int64_t layers = 0;
+    dts_text_add(list, "[");
+    for (const char *at = layout;; at++) {
+        if (*at == '|' || *at == '\0') {
+            dts_text_printf(list, "%s%" PRId64, *stages == 0 ? "" : ", ", layers);
+            (*stages)++;
+            layers = 0;
+        } else if (strchr("tmEL,", *at) == NULL) {
+            *stages = 0;
+            return;
+        }
+        layers += *at == 't';
+        if (*at == '\0') {
+            break;
+        }
+    }
+    dts_text_add(list, "]");
+}
+
+dts_status dts_stage_layout_complete(dts_settings *ours, dts_diag *diag) {
+    const dts_setting *layout = dts_settings_find(ours, "plan.layout");
+    if (layout == NULL) {
+        return DTS_OK;
+    }
+    const dts_place place = layout->place; /* what is added moves the settings */
+    const char *text = layout->value;
+    const int64_t pipeline = dts_settings_count(ours, "parallelism.pipeline");
+    int64_t stages = 0;
+    dts_text whole = {0}, list = {0};
+    if (write_out(text, &whole)) {
+        count_layers(dts_text_string(&whole), &list, &stages);
+    }
+    const bool good = pipeline > 0 && stages > 0 && stages % pipeline == 0;
+    if (good) {
+        dts_settings_add(ours, "parallelism.partition", dts_text_string(&list), NULL);
+        if (stages > pipeline) {
+            dts_settings_set(ours, "parallelism.virtual_stages", "%" PRId64, stages / pipeline);
+            dts_settings_add(ours, "parallelism.schedule", "interleaved-1f1b", NULL);
+        }
+    }
+    ours->failed = ours->failed || whole.failed || list.failed;
+    dts_text_free(&whole);
+    dts_text_free(&list);
+    return good ? DTS_OK
+                : dts_diag_error(diag, &place, NULL,
+                                 "write layers as Ett|tt|ttL, or Et*2|(tt|)*2L, a part for every virtual stage",
+                                 "a layout of stages that is not understood: '%s'", text);
 }

@@ -1850,3 +1850,8 @@ training:
   global_batch: 32
 offload:
   parameters: none
+% layouts that repeat themselves, with a layer that predicts a second token
+$ printf 'pretrain_gpt.py --num-layers 11 --hidden-size 512 --num-attention-heads 8 --seq-length 1024 --max-position-embeddings 1024 --micro-batch-size 1 --global-batch-size 64 --vocab-size 50304 --bf16 --pipeline-model-parallel-size 7 --pipeline-model-parallel-layout "Et*3|(tt|)*4,m|L"\n' > repeats.args; dtsim import repeats.args --set 'cluster={profile: dgx-h100, gpus_per_node: 7}' | grep -E 'partition|virtual_stages'; sed 's/)\*4/*4/' repeats.args > open.args; dtsim import open.args --set 'cluster={profile: dgx-h100, gpus_per_node: 7}' 2>&1 | grep -E 'error|help'
+  partition: [3, 2, 2, 2, 2, 0, 0]
+open.args:1:227: error: a layout of stages that is not understood: 'Et*3|(tt|*4,m|L'
+  help: write layers as Ett|tt|ttL, or Et*2|(tt|)*2L, a part for every virtual stage
