@@ -276,6 +276,20 @@ static dts_status check_batch(const dts_settings *ours, const dts_settings *base
                           global, micro, steps, known, product);
 }
 
+/* Where the batch follows from the replicas, these have to be a whole number. */
+static dts_status check_replicas(const dts_settings *ours, const dts_settings *base, dts_diag *diag) {
+    const int64_t nodes = number(ours, base, "cluster.nodes"), per_node = number(ours, base, "cluster.gpus_per_node");
+    if (nodes * per_node == 0 || data_ranks(ours, base) > 0 || number(ours, base, "training.global_batch") > 0) {
+        return DTS_OK;
+    }
+    return dts_diag_error(
+        diag, NULL, "training.global_batch",
+        "say how many nodes there are, --set cluster.nodes=8, or --set training.global_batch=512",
+        "the batch is left to the number of replicas, and tensor × context × pipeline of this file do "
+        "not divide %" PRId64 " GPUs",
+        nodes * per_node);
+}
+
 /* Steps of accumulation that are written have to be some. */
 static dts_status check_accumulation(const dts_settings *ours, dts_diag *diag) {
     const dts_setting *steps = dts_settings_find(ours, "plan.microbatches");
@@ -468,6 +482,7 @@ dts_status dts_facts_complete(dts_settings *ours, const dts_settings *base, dts_
     }
     status = status == DTS_OK ? check_accumulation(ours, diag) : status;
     status = status == DTS_OK ? check_batch(ours, base, diag) : status;
+    status = status == DTS_OK ? check_replicas(ours, base, diag) : status;
     complete_batch(ours, base);
     complete_tokens(ours, base);
     complete_adapters(ours);

@@ -296,11 +296,10 @@ static void note_rest(importer *i, const dts_settings *theirs, dts_settings *our
         } else {
             const char *names[NAMES_MOST];
             const char *nearest = dts_nearest_name(s->path, names, known_names(i, true, names));
-            if (dts_launcher_warns_of(i->launcher, s->path, s->value)) {
-                dts_diag_warning(
-                    i->diag, &s->place, NULL,
-                    "say it with --set parallelism.tensor=…, parallelism.context=… or parallelism.shard_group=…",
-                    "'%s %s' is not read, and changes the plan", s->path, s->value);
+            const char *help = dts_launcher_warns_of(i->launcher, s->path, s->value);
+            if (help != NULL) {
+                dts_diag_warning(i->diag, &s->place, NULL, help, "'%s %s' is not read, and changes the plan", s->path,
+                                 s->value);
                 dts_notes_add(i->notes, DTS_NOTE_LOST, "it changes the plan", &s->place, "%s = %s", s->path, s->value);
             } else if (i->launcher->foreign_keys && !is_slip(s->path, nearest)) {
                 dts_notes_add(i->notes, DTS_NOTE_ELSEWHERE, NULL, &s->place, "%s = %s", s->path, s->value);

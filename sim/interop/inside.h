@@ -30,8 +30,8 @@ bool dts_launcher_makes(const dts_launcher *launcher, const char *path, const ch
 bool dts_launcher_names_plan(const dts_launcher *launcher, const char *path, const char *value);
 /* Is it to say how many nodes or GPUs there are, but no number: 1:4 of an elastic launch, gpu? */
 bool dts_launcher_counts_not(const dts_launcher *launcher, const char *path, const char *value);
-/* Would it change the plan, though no rule reads it? */
-bool dts_launcher_warns_of(const dts_launcher *launcher, const char *path, const char *value);
+/* What to do about a key that no rule reads, but that changes the plan; NULL: it does not. */
+const char *dts_launcher_warns_of(const dts_launcher *launcher, const char *path, const char *value);
 /* The value of the key from which this one was taken, at the same place. */
 const char *dts_launcher_written(const dts_settings *theirs, const dts_setting *taken);
 /* Refuses what was read of a launch line without arguments of Megatron-LM. */

@@ -88,7 +88,7 @@ typedef struct dts_launcher {
     const dts_need *needs;                     /* import; NULL: none */
     const dts_mapping *models; /* import: their names of models; they count where the scenario has none. NULL: none */
     const dts_plan_file *plan_files; /* import; NULL: none */
-    const char *const *plan_words;   /* import: unread keys that contain one are warned about; NULL behind the last */
+    const dts_remark *plan_words;    /* import: unread keys that contain one are warned about; NULL: none */
     bool foreign_keys;               /* import: keys that nobody knows are the script's own, and no mistakes */
     bool whole_plan;                 /* its files say all of `parallelism`: what is not written is not there */
     const char *comment;             /* begins a comment; NULL: the format has none */

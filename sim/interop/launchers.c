@@ -33,6 +33,18 @@ static bool is_trainer(const char *text, size_t length, bool yaml) {
     return is;
 }
 
+/* What `accelerate config` writes into every file, or its sections. */
+static bool is_accelerate(const char *text, size_t length) {
+    static const char *const keys[] = {"distributed_type",   "compute_environment", "num_processes",
+                                       "mixed_precision",    "fsdp_config",         "deepspeed_config",
+                                       "megatron_lm_config", "parallelism_config"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        is = is || holds(text, length, keys[i]);
+    }
+    return is;
+}
+
 const dts_launcher *dts_launcher_guess(const char *name, const char *text, size_t length) {
     const char *dot = strrchr(name, '.');
     dot = dot == NULL ? "" : dot;
@@ -47,7 +59,7 @@ const dts_launcher *dts_launcher_guess(const char *name, const char *text, size_
         return &dts_launcher_deepspeed;
     }
     if (yaml) {
-        return &dts_launcher_accelerate;
+        return is_accelerate(text, length) ? &dts_launcher_accelerate : NULL;
     }
     if (holds(text, length, "--parallelism.") || holds(text, length, "--training.")) {
         return &dts_launcher_torchtitan_cli;
@@ -70,8 +82,8 @@ bool dts_is_scenario(const dts_node *root) {
                                            "parallelism", "offload", "fidelity"};
     enum { LEAST = 2 };
     size_t known = 0;
-    if (root->kind != DTS_NODE_MAP) {
-        return false;
+    if (root->kind != DTS_NODE_MAP || dts_node_get(root, "tokens") != NULL) {
+        return false; /* nanotron has model and parallelism, too */
     }
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
         known += dts_node_get(root, sections[i]) != NULL;
@@ -164,12 +176,13 @@ bool dts_launcher_counts_not(const dts_launcher *launcher, const char *path, con
             dts_launcher_makes(launcher, path, "plan.gpus_per_node"));
 }
 
-bool dts_launcher_warns_of(const dts_launcher *launcher, const char *path, const char *value) {
-    bool changes = false;
-    for (const char *const *word = launcher->plan_words; word != NULL && *word != NULL; word++) {
-        changes = changes || strstr(path, *word) != NULL;
+const char *dts_launcher_warns_of(const dts_launcher *launcher, const char *path, const char *value) {
+    const dts_remark *word = launcher->plan_words;
+    while (word != NULL && word->path != NULL && strstr(path, word->path) == NULL) {
+        word++;
     }
-    return changes && strcmp(value, "1") != 0 && strcmp(value, "-1") != 0;
+    const bool changes = word != NULL && word->path != NULL && strcmp(value, "1") != 0 && strcmp(value, "-1") != 0;
+    return changes ? word->text : NULL;
 }
 
 const char *dts_launcher_written(const dts_settings *theirs, const dts_setting *taken) {

@@ -226,8 +226,16 @@ static const dts_choice choices[] = {
     {NULL, NULL, NULL, NULL},
 };
 
-/* What a script's own argument has in its name that changes the plan. */
-static const char *const plan_words[] = {"parallel", "dp-shard", "dp-replicate", NULL};
+/* What a script's own argument has in its name that changes the plan, or what is trained. */
+#define DEGREES "say it with --set parallelism.tensor=…, parallelism.context=… or parallelism.shard_group=…"
+static const dts_remark plan_words[] = {
+    {"parallel", DEGREES},
+    {"dp-shard", DEGREES},
+    {"dp-replicate", DEGREES},
+    {"modules-to-save", "modules that are trained whole beside adapters are not simulated: more memory is needed"},
+    {"additional-target", "modules that are trained whole beside adapters are not simulated: more memory is needed"},
+    {NULL, NULL},
+};
 
 /* Files that hold the plan: a later one counts where two do. */
 static const dts_plan_file plan_files[] = {

@@ -900,7 +900,7 @@ args:1:7: error: expected a whole number, got 'two' [parallelism.tensor]
 [1]
 $ printf 'echo hello\n' > empty.sh; dtsim import empty.sh
 error: empty.sh: whose file this is cannot be told
-  help: say it with --from
+  help: say it with --from; docs/launchers.md has what is read, and nanotron, NeMo and Megatron-Bridge are not: give their values to a scenario
 [1]
 $ dtsim import empty.sh --from megatron-lm --scenario pipelines/1f1b
 empty.sh: error: no command with flags
@@ -1821,37 +1821,22 @@ training:
   global_batch: 32
 offload:
   parameters: none
-% torchtitan of 2024
-$ printf '[model]\nname = "llama3"\nflavor = "70B"\n[training]\nbatch_size = 8\nseq_len = 8192\nwarmup_steps = 200\ndata_parallel_degree = -1\ntensor_parallel_degree = 8\n[experimental]\npipeline_parallel_degree = 2\npipeline_parallel_microbatches = 4\n[float8]\nenable_float8_linear = true\n' > of2024.toml; dtsim import of2024.toml --set cluster=dgx-h100 --set cluster.nodes=8 | sed -n '/^name/,$p'
-name: of2024
-cluster:
-  profile: dgx-h100
-  nodes: 8
-parallelism:
-  async_tensor: false
-  data_parallel: fsdp
-  context: 1
-  context_method: ring
-  expert: 1
-  schedule: 1f1b
-  tensor: 8
-  sequence: true
-  pipeline: 2
-model: llama-3-70b
-stack:
-  profile: torchtitan
-  fp8:
-    recipe: tensorwise
-training:
-  sequence_length: 8192
-  recompute: selective
-  precision: fp8
-  micro_batch: 2
-  global_batch: 32
-offload:
-  parameters: none
 % layouts that repeat themselves, with a layer that predicts a second token
 $ printf 'pretrain_gpt.py --num-layers 11 --hidden-size 512 --num-attention-heads 8 --seq-length 1024 --max-position-embeddings 1024 --micro-batch-size 1 --global-batch-size 64 --vocab-size 50304 --bf16 --pipeline-model-parallel-size 7 --pipeline-model-parallel-layout "Et*3|(tt|)*4,m|L"\n' > repeats.args; dtsim import repeats.args --set 'cluster={profile: dgx-h100, gpus_per_node: 7}' | grep -E 'partition|virtual_stages'; sed 's/)\*4/*4/' repeats.args > open.args; dtsim import open.args --set 'cluster={profile: dgx-h100, gpus_per_node: 7}' 2>&1 | grep -E 'error|help'
   partition: [3, 2, 2, 2, 2, 0, 0]
 open.args:1:227: error: a layout of stages that is not understood: 'Et*3|(tt|*4,m|L'
   help: write layers as Ett|tt|ttL, or Et*2|(tt|)*2L, a part for every virtual stage
+% what is not read is told: other tools' YAML, modules that are trained whole, replicas that are no whole number
+$ printf 'general: {project: x}\nmodel: {dtype: bfloat16}\nparallelism: {dp: 8, pp: 1, tp: 1}\ntokens: {micro_batch_size: 2}\n' > nanotron.yaml; dtsim import nanotron.yaml
+error: nanotron.yaml: whose file this is cannot be told
+  help: say it with --from; docs/launchers.md has what is read, and nanotron, NeMo and Megatron-Bridge are not: give their values to a scenario
+[1]
+$ printf 'base_model: gpt2\nmicro_batch_size: 1\nsequence_len: 512\nlora_r: 8\nadapter: lora\nlora_modules_to_save: [embed_tokens]\n' > save.yaml; dtsim import save.yaml --set cluster=dgx-h100 -o /dev/null
+save.yaml:6:23: warning: 'lora-modules-to-save [embed_tokens]' is not read, and changes the plan
+      6 | lora_modules_to_save: [embed_tokens]
+        |                       ^
+  help: modules that are trained whole beside adapters are not simulated: more memory is needed
+$ printf '[model]\nname = "llama3"\nflavor = "405B"\n[training]\nlocal_batch_size = 2\nseq_len = 8192\n[parallelism]\ntensor_parallel_degree = 8\npipeline_parallel_degree = 8\n' > big.toml; dtsim import big.toml --set cluster=dgx-h100; dtsim import big.toml --set cluster=dgx-h100 --set cluster.nodes=16 | grep global
+error: the batch is left to the number of replicas, and tensor × context × pipeline of this file do not divide 8 GPUs [training.global_batch]
+  help: say how many nodes there are, --set cluster.nodes=8, or --set training.global_batch=512
+  global_batch: 4

@@ -383,7 +383,9 @@ static dts_status import(import_arguments *a) {
                                    "import torchtitan's flags or TOML (`dtsim export --to torchtitan-toml` writes one)",
                                    "%s: Python is not read", a->path);
         } else if (!a->model && a->launcher == NULL) {
-            status = dts_diag_fail(a->tool->diag, DTS_INVALID, "say it with --from",
+            status = dts_diag_fail(a->tool->diag, DTS_INVALID,
+                                   "say it with --from; docs/launchers.md has what is read, and nanotron, NeMo and "
+                                   "Megatron-Bridge are not: give their values to a scenario",
                                    "%s: whose file this is cannot be told", a->path);
         }
     }
