@@ -11,9 +11,6 @@
 #define IN         DTS_TO_OURS
 #define P(key)     "parallelism." key
 #define BF16_PARAM "training.mixed_precision_param=bfloat16; training.mixed_precision_reduce=float32"
-#define NO_CAST                                                                             \
-    "FSDP casts, and nothing does without it beside tensor parallelism and pipelines: set " \
-    "parallelism.data_parallel=fsdp"
 
 static const dts_mapping plan_rules[] = {
     {"parallelism.data_parallel=fsdp; parallelism.reshard_after_forward=auto", P("fsdp_reshard_after_forward=default"),
@@ -111,11 +108,10 @@ static const dts_mapping plan_rules[] = {
     {"training.optimizer=adam", "optimizer.name=Adam", IN, NULL, false},
     {"training.precision=amp-bf16", BF16_PARAM, 0, NULL, false},
     /* torchtitan/distributed/utils.py, maybe_enable_amp */
-    {"training.precision=bf16; parallelism.data_parallel=ddp; parallelism.context=1; plan.split=true", BF16_PARAM, OUT,
-     NO_CAST, false},
-    {"training.precision=bf16; parallelism.data_parallel=ddp; plan.pipelined=true", BF16_PARAM, OUT, NO_CAST, false},
     {"training.precision=bf16", BF16_PARAM, OUT,
-     "fp32 weights cast for use are nearest; training.dtype=bfloat16 keeps no master copy", false},
+     "fp32 weights that FSDP casts for use are nearest, and nothing else casts beside pipelines and tensor "
+     "parallelism; training.dtype=bfloat16 keeps no master copy",
+     false},
     {"training.precision=fp32", "training.mixed_precision_param=float32", 0, NULL, false},
     {"training.precision=amp-bf16", "training.mixed_precision_param=bfloat16", IN, NULL, false},
     {"training.precision=*", BF16_PARAM, OUT,

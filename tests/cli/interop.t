@@ -71,7 +71,7 @@ $ dtsim export pipelines/dualpipe --to torchtitan
 #   parallelism.expert = 1
 # not expressed:
 #   parallelism.schedule = dualpipe: its form folded into a V is nearest: dualpipev
-#   training.precision = bf16: FSDP casts, and nothing does without it beside tensor parallelism and pipelines: set parallelism.data_parallel=fsdp
+#   training.precision = bf16: fp32 weights that FSDP casts for use are nearest, and nothing else casts beside pipelines and tensor parallelism; training.dtype=bfloat16 keeps no master copy
 # left aside:
 #   model: model.flavor, or model_spec: torchtitan's own list
 #   cluster = dgx-a100-80gb: is the machine
@@ -104,7 +104,7 @@ def plan():
 warning: torchtitan cannot express parallelism.schedule = dualpipe
   help: its form folded into a V is nearest: dualpipev
 warning: torchtitan cannot express training.precision = bf16
-  help: FSDP casts, and nothing does without it beside tensor parallelism and pipelines: set parallelism.data_parallel=fsdp
+  help: fp32 weights that FSDP casts for use are nearest, and nothing else casts beside pipelines and tensor parallelism; training.dtype=bfloat16 keeps no master copy
 $ dtsim export gcp-data-parallel/scaling-fsdp --to accelerate
 # scaling-fsdp for accelerate: accelerate launch --config_file FILE train.py
 # used:
@@ -1118,7 +1118,7 @@ $ DTSIM_DATA=$DATA dtsim export pipelines/interleaved-1f1b --to torchtitan-toml 
 warning: torchtitan-toml cannot express training.recompute = {modules: core_attn}
   help: torchtitan chooses operators, not modules: selective recomputation, which is by operators, is nearest
 warning: torchtitan-toml cannot express training.precision = bf16
-  help: FSDP casts, and nothing does without it beside tensor parallelism and pipelines: set parallelism.data_parallel=fsdp
+  help: fp32 weights that FSDP casts for use are nearest, and nothing else casts beside pipelines and tensor parallelism; training.dtype=bfloat16 keeps no master copy
 [activation_checkpoint]
 mode = "selective"
 selective_ac_option = "op"
@@ -1499,7 +1499,7 @@ $ printf 'torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --num-layers 8 
   tokens: 65536000
     --train-iters 2000 \
 warning: torchtitan-toml cannot express training.precision = bf16
-  help: fp32 weights cast for use are nearest; training.dtype=bfloat16 keeps no master copy
+  help: fp32 weights that FSDP casts for use are nearest, and nothing else casts beside pipelines and tensor parallelism; training.dtype=bfloat16 keeps no master copy
 steps = 2000
 $ sed 's/64000/5e9/' samples.sh > many.sh; dtsim import many.sh --set cluster=dgx-h100 | grep tokens; sed 's/--train-samples 64000/--train-iters -1/' samples.sh > none.sh; dtsim import none.sh --set cluster=dgx-h100 | grep -c tokens
   tokens: 5120000000000
