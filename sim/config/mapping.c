@@ -27,6 +27,7 @@ dts_setting *dts_settings_add(dts_settings *settings, const char *path, const ch
         return NULL;
     }
     *setting = (dts_setting){.path = dts_arena_strdup(settings->arena, path),
+                             .path_length = strlen(path),
                              .value = dts_arena_strdup(settings->arena, value)};
     if (place != NULL) {
         setting->place = *place;
@@ -54,13 +55,28 @@ void dts_settings_set(dts_settings *settings, const char *path, const char *form
     }
 }
 
-dts_setting *dts_settings_find(const dts_settings *settings, const char *path) {
+void dts_settings_rename(dts_settings *settings, dts_setting *setting, const char *path) {
+    if (path == NULL) {
+        settings->failed = true;
+        return;
+    }
+    setting->path = path;
+    setting->path_length = strlen(path);
+}
+
+/* The last one of this path, of which length bytes count. */
+static dts_setting *find(const dts_settings *settings, const char *path, size_t length) {
     for (size_t i = settings->count; i > 0; i--) {
-        if (strcmp(settings->items[i - 1].path, path) == 0) {
-            return &settings->items[i - 1];
+        dts_setting *setting = &settings->items[i - 1];
+        if (setting->path_length == length && memcmp(setting->path, path, length) == 0) {
+            return setting;
         }
     }
     return NULL;
+}
+
+dts_setting *dts_settings_find(const dts_settings *settings, const char *path) {
+    return find(settings, path, strlen(path));
 }
 
 const char *dts_settings_get(const dts_settings *settings, const char *path) {
@@ -170,18 +186,9 @@ static bool fits(const part *p, const char *value, capture *caught) {
     return caught->length == now.length && memcmp(caught->text, now.text, now.length) == 0;
 }
 
-static dts_setting *find(const dts_settings *settings, const part *p) {
-    for (size_t i = settings->count; i > 0; i--) {
-        if (same(p->path, p->path_length, settings->items[i - 1].path)) {
-            return &settings->items[i - 1];
-        }
-    }
-    return NULL;
-}
-
 static bool holds(const part *parts, size_t count, const dts_settings *from, capture *caught) {
     for (size_t i = 0; i < count; i++) {
-        const dts_setting *setting = find(from, &parts[i]);
+        const dts_setting *setting = find(from, parts[i].path, parts[i].path_length);
         if (setting == NULL || !fits(&parts[i], setting->value, caught)) {
             return false;
         }
@@ -229,7 +236,7 @@ static bool apply(const dts_mapping *rule, dts_direction direction, dts_settings
     }
     const dts_setting *first = NULL;
     for (size_t i = 0; i < read; i++) {
-        dts_setting *setting = find(from, &reads[i]);
+        dts_setting *setting = find(from, reads[i].path, reads[i].path_length);
         setting->used = true;
         first = first == NULL ? setting : first;
     }

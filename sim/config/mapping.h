@@ -23,6 +23,7 @@ typedef struct dts_mapping {
 
 typedef struct dts_setting {
     const char *path, *value;
+    size_t path_length;  /* most paths that are not the one looked for differ in length */
     dts_place place;     /* of the value */
     dts_place key_place; /* file NULL: not known */
     bool preset;         /* not written by anybody: a default */
@@ -40,6 +41,8 @@ typedef struct dts_settings {
 dts_setting *dts_settings_add(dts_settings *settings, const char *path, const char *value, const dts_place *place);
 /* Gives the path this value, whatever it had. */
 void dts_settings_set(dts_settings *settings, const char *path, const char *format, ...) DTS_PRINTF(3, 4);
+/* Gives one of them another path, which lies in their arena; NULL: memory ran out. */
+void dts_settings_rename(dts_settings *settings, dts_setting *setting, const char *path);
 /* The last one of this path, or NULL. */
 dts_setting *dts_settings_find(const dts_settings *settings, const char *path);
 const char *dts_settings_get(const dts_settings *settings, const char *path);

@@ -348,9 +348,8 @@ static void settle_strategy(dts_settings *out, dts_setting *s) {
     for (char *at = word; at != NULL && *at != '\0'; at++) {
         *at = (char)tolower((unsigned char)*at);
     }
-    s->path = word != NULL ? word : s->path;
+    dts_settings_rename(out, s, word);
     s->value = "true";
-    out->failed = out->failed || word == NULL;
 }
 
 static bool switches_fsdp_on(const dts_setting *s, bool axolotl) {
@@ -401,8 +400,8 @@ static dts_status read_fsdp(const char *name, dts_settings *out, dts_diag *diag)
         const size_t before = out->count;
         status = dts_read_document(dts_text_string(&text), text.length, path, out, diag);
         for (size_t i = before; i < out->count; i++) {
-            out->items[i].path = dts_arena_printf(out->arena, "fsdp_config.%s", out->items[i].path);
-            out->failed = out->failed || out->items[i].path == NULL;
+            dts_settings_rename(out, &out->items[i],
+                                dts_arena_printf(out->arena, "fsdp_config.%s", out->items[i].path));
         }
     }
     dts_text_free(&text);
@@ -439,8 +438,7 @@ static void settle(dts_settings *out, dts_diag *diag) {
         if (path != NULL && strncmp(path, optimizer, sizeof optimizer - 1) == 0) {
             path = dts_arena_printf(out->arena, "optim%s", path + sizeof optimizer - 1);
         }
-        s->path = path == NULL ? NULL : fsdp_key(out->arena, path);
-        out->failed = out->failed || s->path == NULL;
+        dts_settings_rename(out, s, path == NULL ? NULL : fsdp_key(out->arena, path));
         if (out->failed) {
             return;
         }
