@@ -2,9 +2,6 @@
  * was simulated is not accepted, those that are get a search of their own, so that the answer is no leftover. */
 #include "search/layouts.h"
 
-/* Coarse simulation looks at four times the usual number of simulations; more than that need not be asked for. */
-enum { MOST_KEPT = 1024 };
-
 static bool fits(const dts_finding *f) {
     return f->outcome.kind == DTS_OUTCOME_SIMULATED && f->outcome.figures.fits;
 }
@@ -46,53 +43,10 @@ static dts_status ask_findings(dts_search_context *c, dts_diag *diag) {
     return status;
 }
 
-/* Those of the best by closed form that are accepted, up to MOST_KEPT of them, and what is known of them already. */
-static dts_status collect(dts_search_context *c, dts_top *out, dts_diag *diag) {
-    dts_status status = DTS_OK;
-    for (size_t i = 0; i < c->best.count && out->count < out->capacity && status == DTS_OK && !dts_layouts_stopped(c);
-         i++) {
-        const dts_ranked *r = &c->best.items[i];
-        const long index = dts_layouts_find(c, &r->candidate);
-        bool accepted = index >= 0 && c->search->findings[index].acceptance == DTS_ACCEPTED;
-        if (index < 0 || c->search->findings[index].acceptance == DTS_NOT_ASKED) {
-            status = ask(c, &r->candidate, &accepted, diag);
-        }
-        if (index >= 0) {
-            c->search->findings[index].acceptance = accepted ? DTS_ACCEPTED : DTS_PASSED_OVER;
-        }
-        if (accepted) {
-            dts_top_add(out, r->score, &r->candidate, &r->estimate);
-        }
-    }
-    return status;
-}
-
-/* What was looked at coarsely stays in question if it is on the list. */
-static void leave_out_others(dts_search_context *c, const dts_top *list) {
-    for (size_t i = 0; i < c->screened_count; i++) {
-        dts_screened *s = &c->screened[i];
-        s->left_out = true;
-        for (size_t k = 0; k < list->count && s->left_out; k++) {
-            s->left_out = dts_candidate_compare(&list->items[k].candidate, &s->of.candidate) != 0;
-        }
-    }
-}
-
-/* A search of its own among what is accepted, with as many simulations as the first. */
-static dts_status search_accepted(dts_search_context *c, dts_diag *diag) {
-    const size_t limit = dts_layouts_limit(c);
-    dts_top list = {0};
-    dts_status status = dts_top_new(c->best.count < MOST_KEPT ? c->best.count : MOST_KEPT, &list) == DTS_OK
-                            ? collect(c, &list, diag)
-                            : dts_diag_nomem(diag);
-    if (status == DTS_OK && !dts_layouts_stopped(c)) {
-        leave_out_others(c, &list);
-        c->only_accepted = true;
-        status = dts_layouts_simulate_list(c, &list, limit, diag);
-        c->only_accepted = false;
-    }
-    dts_top_free(&list);
-    return status;
+dts_status dts_layouts_admits(const dts_search_context *c, const dts_candidate *candidate, bool *admitted,
+                              dts_diag *diag) {
+    *admitted = true;
+    return c->only_accepted ? ask(c, candidate, admitted, diag) : DTS_OK;
 }
 
 dts_status dts_layouts_ask_all(dts_search_context *c, dts_diag *diag) {
@@ -103,7 +57,7 @@ dts_status dts_layouts_ask_all(dts_search_context *c, dts_diag *diag) {
     for (size_t i = 0; i < c->screened_count && status == DTS_OK; i++) {
         dts_screened *s = &c->screened[i];
         bool accepted = true;
-        status = !s->left_out && dts_screened_fits(c, s) ? ask(c, &s->of.candidate, &accepted, diag) : DTS_OK;
+        status = s->left_out ? DTS_OK : ask(c, &s->of.candidate, &accepted, diag);
         s->left_out = s->left_out || !accepted;
     }
     return status;
@@ -114,12 +68,24 @@ dts_status dts_layouts_keep_accepted(const dts_search_context *c, dts_top *list,
     size_t kept = 0;
     for (size_t i = 0; i < list->count && kept < most && status == DTS_OK; i++) {
         bool accepted = true;
-        status = c->only_accepted ? ask(c, &list->items[i].candidate, &accepted, diag) : DTS_OK;
+        status = dts_layouts_admits(c, &list->items[i].candidate, &accepted, diag);
         if (accepted) {
             list->items[kept++] = list->items[i];
         }
     }
     list->count = kept;
+    return status;
+}
+
+/* A search of its own among what is accepted, with as many simulations as the first. */
+static dts_status search_accepted(dts_search_context *c, dts_diag *diag) {
+    const size_t limit = dts_layouts_limit(c);
+    dts_status status = dts_layouts_ask_all(c, diag);
+    if (status == DTS_OK && !dts_layouts_stopped(c)) {
+        c->only_accepted = true;
+        status = dts_layouts_simulate_list(c, &c->best, limit, diag);
+        c->only_accepted = false;
+    }
     return status;
 }
 

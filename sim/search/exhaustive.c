@@ -60,39 +60,50 @@ static double corrected(const dts_search_context *c, family *families, const dts
 }
 
 /* The best of a sorted list that have not been seen and may still become the best. */
-static size_t choose(const dts_search_context *c, const dts_top *list, family *families, bool *seen, size_t most,
-                     dts_ranked *out) {
+static dts_status choose(const dts_search_context *c, const dts_top *list, family *families, bool *seen, dts_top *out,
+                         dts_diag *diag) {
     learn(c, families);
     double beat = threshold(c);
-    dts_top batch = {.items = out, .capacity = most};
-    for (size_t i = 0; i < list->count; i++) {
+    dts_status status = DTS_OK;
+    for (size_t i = 0; i < list->count && status == DTS_OK; i++) {
         const dts_ranked *r = &list->items[i];
-        seen[i] = seen[i] || dts_layouts_least(c, &r->estimate) >= beat;
-        if (!seen[i]) {
-            dts_top_add(&batch, corrected(c, families, r, beat), &r->candidate, &r->estimate);
+        bool open = !seen[i] && dts_layouts_least(c, &r->estimate) < beat;
+        status = open ? dts_layouts_admits(c, &r->candidate, &open, diag) : DTS_OK;
+        seen[i] = !open;
+        if (open) {
+            dts_top_add(out, corrected(c, families, r, beat), &r->candidate, &r->estimate);
         }
     }
     for (size_t i = 0; i < list->count; i++) {
-        for (size_t k = 0; k < batch.count && !seen[i]; k++) {
-            seen[i] = dts_candidate_compare(&list->items[i].candidate, &out[k].candidate) == 0;
+        for (size_t k = 0; k < out->count && !seen[i]; k++) {
+            seen[i] = dts_candidate_compare(&list->items[i].candidate, &out->items[k].candidate) == 0;
         }
     }
-    return batch.count;
+    return status;
 }
 
 /* Are there more candidates that may become the best than may be simulated? */
-static bool is_long(const dts_search_context *c, const dts_top *list, size_t limit) {
+static dts_status look_how_long(const dts_search_context *c, const dts_top *list, size_t limit, bool *is_long,
+                                dts_diag *diag) {
     double beat = threshold(c);
-    size_t open = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        open += dts_layouts_least(c, &list->items[i].estimate) < beat;
+    size_t open = c->search->count;
+    dts_status status = DTS_OK;
+    *is_long = false;
+    for (size_t i = 0; i < list->count && limit != SIZE_MAX && !*is_long && status == DTS_OK && !dts_layouts_stopped(c);
+         i++) {
+        bool admitted = dts_layouts_least(c, &list->items[i].estimate) < beat;
+        status = admitted ? dts_layouts_admits(c, &list->items[i].candidate, &admitted, diag) : DTS_OK;
+        open += admitted;
+        *is_long = open > limit;
     }
-    return limit != SIZE_MAX && open + c->search->count > limit;
+    return status;
 }
 
 dts_status dts_layouts_simulate_list(dts_search_context *c, const dts_top *list, size_t limit, dts_diag *diag) {
-    if (is_long(c, list, limit)) {
-        return dts_layouts_refine_list(c, list, limit, diag);
+    bool is_long = false;
+    dts_status status = look_how_long(c, list, limit, &is_long, diag);
+    if (status != DTS_OK || is_long) {
+        return status == DTS_OK ? dts_layouts_refine_list(c, list, limit, diag) : status;
     }
     bool *seen = calloc(list->count + 1, sizeof *seen);
     family *families = calloc(dts_layouts_families(&c->search->space), sizeof *families);
@@ -101,13 +112,13 @@ dts_status dts_layouts_simulate_list(dts_search_context *c, const dts_top *list,
         free(families);
         return dts_diag_nomem(diag);
     }
-    dts_status status = DTS_OK;
     for (bool left = true; left && status == DTS_OK && c->search->count < limit && !dts_layouts_stopped(c);) {
-        dts_ranked batch[BATCH];
+        dts_ranked items[BATCH];
         size_t most = limit - c->search->count < BATCH ? limit - c->search->count : BATCH;
-        size_t count = choose(c, list, families, seen, most, batch);
-        left = count > 0;
-        status = dts_layouts_simulate(c, batch, count, diag);
+        dts_top batch = {.items = items, .capacity = most};
+        status = choose(c, list, families, seen, &batch, diag);
+        left = batch.count > 0;
+        status = status == DTS_OK ? dts_layouts_simulate(c, items, batch.count, diag) : status;
     }
     free(seen);
     free(families);

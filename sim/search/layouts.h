@@ -129,8 +129,12 @@ dts_status dts_layouts_accept(dts_search_context *c, dts_diag *diag);
 /* The same of one, if it was not asked yet. */
 dts_status dts_layouts_ask_finding(const dts_search_context *c, dts_finding *f, dts_diag *diag);
 
-/* The same of all that fit, and leaves out what was looked at coarsely and is not accepted. */
+/* The same of all findings that fit, and leaves out what was looked at coarsely and is not accepted. */
 dts_status dts_layouts_ask_all(dts_search_context *c, dts_diag *diag);
+/* May a candidate come next: where only what is accepted counts, is it? To ask can take longer than a first look, so it
+ * is done of what would be chosen, not of all. */
+dts_status dts_layouts_admits(const dts_search_context *c, const dts_candidate *candidate, bool *admitted,
+                              dts_diag *diag);
 /* Of a list the first ones, up to most, that are accepted where only they count. */
 dts_status dts_layouts_keep_accepted(const dts_search_context *c, dts_top *list, size_t most, dts_diag *diag);
 

@@ -234,8 +234,12 @@ typedef struct picks {
     size_t count, most;
 } picks;
 
+static bool is_picked(const picks *p, double score) {
+    return p->count < p->most || score < p->score[p->count - 1];
+}
+
 static void pick(picks *p, double score, size_t index) {
-    if (p->count == p->most && score >= p->score[p->count - 1]) {
+    if (!is_picked(p, score)) {
         return;
     }
     size_t at = p->count < p->most ? p->count++ : p->count - 1;
@@ -291,11 +295,12 @@ static double corrected(const dts_search_context *c, const family *f, const list
 }
 
 /* Those of a list that come next; one of each family that may hold the best comes first. */
-static void choose_coarse(const dts_search_context *c, const dts_top *list, family *families, listed *known,
-                          picks *out) {
+static dts_status choose_coarse(const dts_search_context *c, const dts_top *list, family *families, listed *known,
+                                picks *out, dts_diag *diag) {
     learn(c, families);
     double beat = best_value(c);
-    for (size_t i = 0; i < list->count; i++) {
+    dts_status status = DTS_OK;
+    for (size_t i = 0; i < list->count && status == DTS_OK; i++) {
         const dts_ranked *r = &list->items[i];
         known[i].seen = known[i].seen || dts_layouts_least(c, &r->estimate) >= beat;
         if (known[i].seen) {
@@ -303,12 +308,19 @@ static void choose_coarse(const dts_search_context *c, const dts_top *list, fami
         }
         family *f = family_of(c, families, &r->candidate);
         bool first = f->coarse <= 0 && !f->asked && r->score < PROMISING * beat;
-        f->asked = true;
-        pick(out, first ? 0 : corrected(c, f, &known[i], r), i);
+        const double score = first ? 0 : corrected(c, f, &known[i], r);
+        bool admitted = true;
+        status = is_picked(out, score) ? dts_layouts_admits(c, &r->candidate, &admitted, diag) : DTS_OK;
+        known[i].seen = !admitted;
+        if (admitted) {
+            f->asked = true;
+            pick(out, score, i);
+        }
     }
     for (size_t i = 0; i < out->count; i++) {
         known[out->index[i]].seen = true;
     }
+    return status;
 }
 
 /* How many of the findings that fit are different answers. */
@@ -386,14 +398,14 @@ static dts_status screen_list(dts_search_context *c, const dts_top *list, family
     for (bool left = true; left && status == DTS_OK && c->screened_count < end && !dts_layouts_stopped(c);) {
         size_t room = end - c->screened_count;
         picks chosen = {.most = room < BATCH ? room : BATCH};
-        choose_coarse(c, list, families, known, &chosen);
+        status = choose_coarse(c, list, families, known, &chosen, diag);
         dts_ranked batch[BATCH];
         for (size_t i = 0; i < chosen.count; i++) {
             batch[i] = list->items[chosen.index[i]];
         }
         left = chosen.count > 0;
         const size_t first_new = c->screened_count;
-        status = dts_layouts_screen(c, batch, chosen.count, diag);
+        status = status == DTS_OK ? dts_layouts_screen(c, batch, chosen.count, diag) : status;
         learn_near(c, list, first_new, known);
         status = status == DTS_OK ? try_best(c, families, limit, diag) : status;
     }

@@ -178,11 +178,43 @@ static void what_was_run_is_offered(void **state) {
     assert_true(runs > 100);
 }
 
+/* Accepts samples in pairs; context: how often it was asked. */
+static dts_status accept_pairs(void *context, const dts_candidate *candidate, bool *accepted, dts_diag *diag) {
+    (void)diag;
+    ++*(size_t *)context;
+    *accepted = candidate->value[DTS_AXIS_MICRO_BATCH] == 2;
+    return DTS_OK;
+}
+
+/* An asker may take longer than a simulation: of the plans that may be the answer, only those are asked about that come
+ * up. */
+static void few_plans_are_asked_about(void **state) {
+    (void)state;
+    dts_scenario *scenario = parse_text(known);
+    size_t asked = 0;
+    dts_diag *diag = dts_diag_new();
+    dts_search *search = NULL;
+    dts_search_request request = {.base = dts_scenario_get(scenario),
+                                  .method = "exhaustive",
+                                  .simulations = 4,
+                                  .accepts = accept_pairs,
+                                  .accepts_context = &asked};
+    assert_int_equal(dts_search_spaces[DTS_SPACE_LAYOUTS]->run(&request, &search, diag), DTS_OK);
+    const dts_finding *plan = dts_search_plan(search);
+    assert_non_null(plan);
+    assert_true(plan->candidate.value[DTS_AXIS_MICRO_BATCH] == 2);
+    print_message("asked %zu times about %zu plans\n", asked, (size_t)search->counts.legal);
+    assert_true(search->counts.legal > 1000 && asked < search->counts.legal / 10);
+    dts_search_free(search);
+    dts_diag_free(diag);
+    dts_scenario_free(scenario);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_pipelines_need_a_schedule), cmocka_unit_test(what_is_not_offered_is_left_out_of_offers),
         cmocka_unit_test(the_answer_is_offered),          cmocka_unit_test(what_falls_behind_is_no_answer),
-        cmocka_unit_test(what_was_run_is_offered),
+        cmocka_unit_test(what_was_run_is_offered),        cmocka_unit_test(few_plans_are_asked_about),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
