@@ -348,36 +348,38 @@ static bool asks(const dts_provenance_entry *entry) {
     return is;
 }
 
+/* The files that say what is trained, and what any software profile says; NULL: none does. */
+typedef struct files {
+    const char *job, *stack;
+} files;
+
+static const char *file_of(const dts_provenance *said, const char *key) {
+    const dts_provenance_entry *entry = dts_provenance_find(said, key);
+    return entry == NULL ? NULL : entry->place.file;
+}
+
 /* Did a command's user write it, or the file that says what is trained? A file that writes out a whole profile defines
  * it. */
-static bool is_own(const dts_provenance *said, const dts_provenance_entry *entry) {
-    const dts_provenance_entry *job = dts_provenance_find(said, "training.global_batch");
-    const dts_provenance_entry *whole = dts_provenance_find(said, "stack.launch");
+static bool is_own(const files *from, const dts_provenance_entry *entry) {
     const char *file = entry->place.file;
     if (file == NULL || entry->place.origin == DTS_ORIGIN_SET) {
         return file != NULL;
     }
     const bool stack = strncmp(entry->key, "stack.", 6) == 0, machine = strncmp(entry->key, "cluster.", 8) == 0;
-    const bool defines = stack && whole != NULL && whole->place.file != NULL && strcmp(whole->place.file, file) == 0;
-    return job != NULL && job->place.file != NULL && strcmp(job->place.file, file) == 0 && !defines && !machine;
+    const bool defines = stack && from->stack != NULL && strcmp(from->stack, file) == 0;
+    return from->job != NULL && strcmp(from->job, file) == 0 && !defines && !machine;
 }
 
-/* The rule that an entry falls under, if it is to be told. */
-static const silence *reason_of(const dts_provenance *said, const rules *groups, size_t i) {
-    const dts_provenance_entry *entry = dts_provenance_get(said, i);
-    return is_own(said, entry) && asks(entry) ? find(groups, entry->key) : NULL;
-}
-
-/* All keys that are silent for the same reason and have the same cure, in one line. */
-static const char *text_of(const dts_provenance *said, const rules *groups, size_t from, const silence *reason,
-                           bool *told, dts_arena *arena) {
+/* All keys that are silent for the same reason and have the same cure, in one line; they have no reason any more. */
+static const char *text_of(const dts_provenance *said, const silence *reason, const silence **reasons,
+                           dts_arena *arena) {
     dts_text text = {0};
     size_t keys = 0;
-    for (size_t i = from; i < dts_provenance_count(said); i++) {
-        const silence *rule = told[i] ? NULL : reason_of(said, groups, i);
-        if (rule != NULL && strcmp(rule->why, reason->why) == 0 && strcmp(rule->cure, reason->cure) == 0) {
+    for (size_t i = 0; i < dts_provenance_count(said); i++) {
+        if (reasons[i] != NULL && strcmp(reasons[i]->why, reason->why) == 0 &&
+            strcmp(reasons[i]->cure, reason->cure) == 0) {
             dts_text_printf(&text, "%s%s", keys++ > 0 ? ", " : "", dts_provenance_get(said, i)->key);
-            told[i] = true;
+            reasons[i] = NULL;
         }
     }
     dts_text_printf(&text, " %s nothing here: %s; %s", keys > 1 ? "do" : "does", reason->why, reason->cure);
@@ -388,9 +390,10 @@ static const char *text_of(const dts_provenance *said, const rules *groups, size
 
 dts_status dts_warn_of_silent(const dts_plan *plan, const dts_provenance *said, size_t most, dts_result *result) {
     const size_t count = dts_provenance_count(said);
-    bool *told = dts_arena_array(result->arena, count, sizeof *told);
+    const files from = {.job = file_of(said, "training.global_batch"), .stack = file_of(said, "stack.launch")};
+    const silence **reasons = dts_arena_array(result->arena, count, sizeof *reasons); /* of what is to be told */
     rules *groups = dts_arena_array(result->arena, GROUPS, sizeof *groups);
-    if (told == NULL || groups == NULL) {
+    if (reasons == NULL || groups == NULL) {
         return DTS_NOMEM;
     }
     of_precision(plan, &groups[0]);
@@ -401,12 +404,15 @@ dts_status dts_warn_of_silent(const dts_plan *plan, const dts_provenance *said, 
     of_passes(plan, &groups[5]);
     of_the_rest(plan, &groups[6]);
     of_graphs(plan, &groups[7]);
+    for (size_t i = 0; i < count; i++) {
+        const dts_provenance_entry *entry = dts_provenance_get(said, i);
+        reasons[i] = is_own(&from, entry) && asks(entry) ? find(groups, entry->key) : NULL;
+    }
     for (size_t i = 0; i < count && result->warning_count < most; i++) {
-        const silence *rule = told[i] ? NULL : reason_of(said, groups, i);
-        if (rule == NULL) {
+        if (reasons[i] == NULL) {
             continue;
         }
-        const char *line = text_of(said, groups, i, rule, told, result->arena);
+        const char *line = text_of(said, reasons[i], reasons, result->arena);
         if (line == NULL) {
             return DTS_NOMEM;
         }
