@@ -74,7 +74,8 @@ typedef struct look {
     dts_top baselines[DTS_RULE_COUNT];
     dts_top nearest;
     uint64_t no_memory;
-    dts_leasts *leasts; /* NULL: not wanted */
+    dts_leasts *leasts;     /* NULL: not wanted */
+    dts_branches *branches; /* the same */
     bool failed;
     _Atomic double *behind; /* [family], of all pairs: what is behind this is behind all that are kept. NULL: look at
                                everything */
@@ -184,6 +185,8 @@ static void look_at(void *context, const dts_candidate *candidate, const dts_est
         dts_top_add(&l->best[family], dts_layouts_score(l->c, estimate), candidate, estimate);
         note_last(l, family);
         l->failed |= l->leasts != NULL && !add_least(l->leasts, dts_layouts_least(l->c, estimate));
+        l->failed |= l->branches != NULL && estimate->memory_B <= l->c->capacity_B &&
+                     dts_branches_add(l->branches, candidate, family, estimate->time_s) != DTS_OK;
     }
 }
 
@@ -206,13 +209,20 @@ static void tops_free(dts_top *tops, size_t count) {
 
 static dts_status looks_new(dts_search_context *c, size_t pairs, _Atomic double *behind, look **out) {
     look *looks = calloc(pairs, sizeof *looks);
-    c->leasts = c->request->only_here ? NULL : calloc(pairs, sizeof *c->leasts);
-    dts_status status = looks == NULL || (c->leasts == NULL && !c->request->only_here) ? DTS_NOMEM : DTS_OK;
+    const bool all = !c->request->only_here;
+    c->leasts = all ? calloc(pairs, sizeof *c->leasts) : NULL;
+    c->branches = all ? calloc(pairs, sizeof *c->branches) : NULL;
+    dts_status status = looks == NULL || (all && (c->leasts == NULL || c->branches == NULL)) ? DTS_NOMEM : DTS_OK;
     for (size_t i = 0; i < pairs && status == DTS_OK; i++) {
         looks[i].c = c;
         looks[i].behind = behind;
-        looks[i].leasts = c->leasts == NULL ? NULL : &c->leasts[i];
-        status = tops_new(dts_layouts_families(&c->search->space), KEPT, &looks[i].best);
+        const size_t families = dts_layouts_families(&c->search->space);
+        if (all) {
+            looks[i].leasts = &c->leasts[i];
+            c->branches[i].families = families;
+            looks[i].branches = &c->branches[i];
+        }
+        status = tops_new(families, KEPT, &looks[i].best);
         status = status == DTS_OK ? dts_top_new(KEPT_NEAREST, &looks[i].nearest) : status;
         for (int b = 0; b < DTS_RULE_COUNT && status == DTS_OK; b++) {
             status = dts_top_new(KEPT_OF_BASELINE, &looks[i].baselines[b]);
@@ -268,6 +278,9 @@ static dts_status first_walk(dts_search_context *c, dts_top *baselines, dts_diag
             c->search->counts.no_memory += looks[i].no_memory;
             status = looks[i].failed ? dts_diag_nomem(diag) : status;
             dts_top_merge(&c->nearest, &looks[i].nearest);
+            if (c->branches != NULL) {
+                dts_branches_sort(&c->branches[i]);
+            }
             for (int b = 0; b < DTS_RULE_COUNT; b++) {
                 dts_top_merge(&baselines[b], &looks[i].baselines[b]);
             }
@@ -381,10 +394,16 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
     dts_top_free(&c.best);
     dts_top_free(&c.nearest);
     free(c.screened);
-    for (size_t i = 0; c.leasts != NULL && i < dts_layout_space_pairs(&search->space); i++) {
-        free(c.leasts[i].items);
+    for (size_t i = 0; i < dts_layout_space_pairs(&search->space); i++) {
+        if (c.leasts != NULL) {
+            free(c.leasts[i].items);
+        }
+        if (c.branches != NULL) {
+            dts_branches_free(&c.branches[i]);
+        }
     }
     free(c.leasts);
+    free(c.branches);
     dts_layouts_free_caches(&c);
     if (status != DTS_OK) {
         dts_search_free(search);

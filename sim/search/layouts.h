@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "run/screen.h"
+#include "search/branches.h"
 #include "search/search.h"
 
 /* The best candidates by a score, the smallest first; ties by the candidates' own order. */
@@ -50,6 +51,7 @@ struct dts_search_context {
     bool passed;            /* the first walk left out what is behind all of these, uncounted */
     dts_top nearest;        /* of what is proven not to fit: that lacks least by its bounds */
     dts_leasts *leasts;     /* [pair]; none where only_here */
+    dts_branches *branches; /* the same; none where not all was looked at */
     dts_screened *screened; /* in the order in which they were chosen */
     size_t screened_count, screened_capacity;
     dts_block_cache **caches; /* that no simulation uses now; what they hold speeds up similar candidates */

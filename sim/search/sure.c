@@ -275,7 +275,8 @@ static dts_status replay(sure *s, dts_diag *diag) {
 
 typedef struct look {
     const sure *s;
-    dts_top *best; /* [family] */
+    dts_top *best;                /* [family] */
+    const dts_branches *branches; /* NULL: the first walk did not look at all */
 } look;
 
 static double correction(const family *f) {
@@ -291,6 +292,21 @@ static bool is_slower(const void *context, const dts_candidate *candidate, int a
         least = fmin(least, correction(&s->families[first + i]));
     }
     return least_s * least >= GAIN * s->best_s;
+}
+
+/* Nothing of other branches gets as far as the times in look_below. */
+static bool may_gain(const void *context, const dts_candidate *candidate, int axes) {
+    const look *l = context;
+    const sure *s = l->s;
+    if (l->branches == NULL || axes < DTS_BRANCH_AXES) {
+        return true;
+    }
+    const double *least_s = dts_branches_find(l->branches, candidate);
+    bool may = false;
+    for (size_t i = 0; least_s != NULL && i < l->branches->families && !may; i++) {
+        may = least_s[i] * correction(&s->families[i]) < GAIN * s->best_s;
+    }
+    return may;
 }
 
 static bool is_screened(const dts_search_context *c, const dts_candidate *candidate) {
@@ -325,9 +341,11 @@ static dts_status collect(sure *s, dts_top *out, dts_diag *diag) {
     dts_status status = looks == NULL || tops == NULL ? DTS_NOMEM : DTS_OK;
     for (size_t i = 0; i < pairs * families && status == DTS_OK; i++) {
         status = dts_top_new(KEPT, &tops[i]);
-        looks[i / families] = (look){.s = s, .best = &tops[i / families * families]};
+        const dts_branches *all = s->c->branches;
+        looks[i / families] =
+            (look){.s = s, .best = &tops[i / families * families], .branches = all == NULL ? NULL : &all[i / families]};
     }
-    const dts_layout_watch watch = {.visit = look_below, .passes = is_slower};
+    const dts_layout_watch watch = {.visit = look_below, .wants = may_gain, .passes = is_slower};
     dts_walk_counts unused;
     status =
         status == DTS_OK ? dts_layouts_walk(s->c, &watch, looks, sizeof *looks, &unused, diag) : dts_diag_nomem(diag);

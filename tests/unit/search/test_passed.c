@@ -1,4 +1,6 @@
-/* Candidates that a walk passes over: only those that are behind, and all that are kept are still there. */
+/* Candidates that a walk passes over: only those that are behind, and all that are kept are still there. What one walk
+ * notes of branches: no less, and no more, than the best of each. */
+#include <math.h>
 #include <string.h>
 
 #include "closed_form.h"
@@ -57,11 +59,16 @@ static bool ask(const void *context, const dts_candidate *candidate, int axes, d
     return w->passes && w->best.count == w->best.capacity && least_s > w->best.items[w->best.count - 1].score;
 }
 
-static void walk_all(const char *text, watched *w) {
+static dts_scenario *space_of(const char *text, dts_layout_space *space, dts_diag *diag) {
     dts_scenario *scenario = parse_text(text);
+    assert_int_equal(dts_layout_space_make(dts_scenario_get(scenario), NULL, 0, space, diag), DTS_OK);
+    return scenario;
+}
+
+static void walk_all(const char *text, watched *w) {
     dts_diag *diag = dts_diag_new();
     static dts_layout_space space;
-    assert_int_equal(dts_layout_space_make(dts_scenario_get(scenario), NULL, 0, &space, diag), DTS_OK);
+    dts_scenario *scenario = space_of(text, &space, diag);
     assert_int_equal(dts_top_new(KEPT, &w->best), DTS_OK);
     const dts_layout_watch watch = {.visit = watch_candidate, .passes = ask};
     for (size_t pair = 0; pair < dts_layout_space_pairs(&space); pair++) {
@@ -92,7 +99,57 @@ static void what_is_passed_over_is_behind(void **state) {
     }
 }
 
+typedef struct noted {
+    const dts_layout_space *space;
+    dts_branches branches;
+    size_t attained;
+} noted;
+
+static void note(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
+    noted *n = context;
+    const size_t family = dts_layouts_family(n->space, candidate);
+    assert_int_equal(dts_branches_add(&n->branches, candidate, family, estimate->time_s), DTS_OK);
+}
+
+static void look_up(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
+    noted *n = context;
+    const double *least_s = dts_branches_find(&n->branches, candidate);
+    assert_non_null(least_s);
+    const double least = least_s[dts_layouts_family(n->space, candidate)];
+    assert_true(least <= estimate->time_s);
+    n->attained += least >= estimate->time_s;
+    dts_candidate other = *candidate;
+    other.value[DTS_AXIS_MICRO_BATCH] = INT32_MAX;
+    assert_null(dts_branches_find(&n->branches, &other));
+}
+
+static void branches_are_noted_with_their_best(void **state) {
+    (void)state;
+    dts_diag *diag = dts_diag_new();
+    static dts_layout_space space;
+    dts_scenario *scenario = space_of(pipelines, &space, diag);
+    size_t branches = 0;
+    for (size_t pair = 0; pair < dts_layout_space_pairs(&space); pair++) {
+        noted n = {.space = &space, .branches = {.families = dts_layouts_families(&space)}};
+        dts_walk_counts counts;
+        assert_int_equal(dts_layout_space_walk(&space, pair, note, &n, &counts, diag), DTS_OK);
+        dts_branches_sort(&n.branches);
+        assert_int_equal(dts_layout_space_walk(&space, pair, look_up, &n, &counts, diag), DTS_OK);
+        size_t known = 0;
+        for (size_t i = 0; i < n.branches.count * n.branches.families; i++) {
+            known += isfinite(n.branches.least_s[i]) != 0;
+        }
+        assert_true(n.attained >= known);
+        branches += n.branches.count;
+        dts_branches_free(&n.branches);
+    }
+    assert_true(branches > KEPT);
+    dts_diag_free(diag);
+    dts_scenario_free(scenario);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_passed_over_is_behind)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_passed_over_is_behind),
+                                       cmocka_unit_test(branches_are_noted_with_their_best)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
