@@ -262,8 +262,17 @@ static dts_status profile_node(dts_binder *binder, const dts_field *field, const
     return dts_status_worse(status, dts_provenance_add(binder, key, name, false));
 }
 
+/* A profile that the root names, as it was bound before. */
+static dts_status take_known(dts_binder *binder, const dts_field *field, const char *key, void *out) {
+    memcpy(out, (const unsigned char *)binder->known + field->offset, field->sub->struct_size);
+    return dts_provenance_take_known(binder, key);
+}
+
 static dts_status bind_profile(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
                                void *out) {
+    if (binder->known != NULL && strchr(key, '.') == NULL) {
+        return take_known(binder, field, key, out);
+    }
     if (binder->depth >= DEPTH_MOST) {
         return dts_diag_error(binder->diag, &node->place, key, NULL, "profiles inside profiles deeper than %d levels",
                               DEPTH_MOST);

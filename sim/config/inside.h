@@ -61,5 +61,7 @@ dts_status dts_bind_scalar(dts_binder *binder, const dts_field *field, const dts
 dts_status dts_provenance_begin(dts_binder *binder);
 /* Notes a bound value; node gives its text and place. as_yaml: text is quoted where YAML needs it. */
 dts_status dts_provenance_add(dts_binder *binder, const char *key, const dts_node *node, bool as_yaml);
+/* The same of a key and all below it as they stand in binder->known_provenance, which has to live on. */
+dts_status dts_provenance_take_known(dts_binder *binder, const char *key);
 
 #endif

@@ -78,6 +78,25 @@ dts_status dts_provenance_add(dts_binder *binder, const char *key, const dts_nod
     return DTS_OK;
 }
 
+dts_status dts_provenance_take_known(dts_binder *binder, const char *key) {
+    dts_provenance *p = binder->provenance;
+    const dts_provenance *known = binder->known_provenance;
+    const size_t length = strlen(key);
+    for (size_t i = 0; i < dts_provenance_count(known); i++) {
+        const dts_provenance_entry *entry = &known->entries[i];
+        const char behind = strncmp(entry->key, key, length) == 0 ? entry->key[length] : '-';
+        if (behind != '\0' && behind != '.' && behind != '[') {
+            continue;
+        }
+        if (!make_room(p)) {
+            return dts_diag_nomem(binder->diag);
+        }
+        p->key_lengths[p->count] = known->key_lengths[i];
+        p->entries[p->count++] = *entry;
+    }
+    return DTS_OK;
+}
+
 size_t dts_provenance_count(const dts_provenance *provenance) {
     return provenance == NULL ? 0 : provenance->count;
 }

@@ -121,6 +121,10 @@ struct dts_binder {
     const dts_node *reference;  /* what named the profile whose map is bound next; NULL: a map of a file */
     unsigned depth;             /* of profiles inside profiles */
     bool incomplete;            /* a base of `extends` could not be read: what it may hold is not missed */
+    /* a struct of the root's schema that was bound to the same profiles: what the root names is taken from there. NULL:
+     * profiles are read */
+    const void *known;
+    const dts_provenance *known_provenance;
 };
 
 /* Binds node to the struct at out (schema->struct_size bytes; zeroed first when key is ""): resolves profile

@@ -157,24 +157,39 @@ static dts_status check_recomputation(const dts_override *overrides, size_t coun
                                                           part->key, part->value, whole->key, whole->value);
 }
 
-static dts_status bind(dts_scenario *scenario, dts_node *tree, const dts_profile_paths *profiles, dts_diag *diag) {
+/* like: NULL, or what has the same profiles. */
+static dts_status bind(dts_scenario *scenario, dts_node *tree, const dts_scenario *like,
+                       const dts_profile_paths *profiles, dts_diag *diag) {
     dts_binder binder = {.arena = scenario->arena, .document = scenario->document, .profiles = *profiles, .diag = diag};
+    if (like != NULL) {
+        binder.known = &like->values;
+        binder.known_provenance = like->provenance;
+    }
     dts_node *root = NULL;
     dts_status status = dts_profile_extend(&binder, "scenarios", tree, &root);
     status = worse(status, dts_bind(&binder, &dts_scenario_schema, root, "", &scenario->values));
     scenario->provenance = binder.provenance;
     scenario->tree = root;
-    if (status == DTS_OK) {
+    if (status == DTS_OK && like == NULL) {
         dts_cluster_settle_timings(&scenario->values.cluster);
     }
     return status;
 }
 
+/* Where a scenario comes from: a text, a file, or (both NULL) overrides alone, the cells of a table's row. */
+typedef struct origin {
+    const char *text, *path;
+    size_t length;
+    const char *name;
+    const dts_scenario *like; /* what has its profiles; NULL: they are read */
+} origin;
+
 /* Binds what document holds after the overrides; takes ownership of document. read: how reading it went; after errors
  * that left a tree the binding finds the rest of the errors in the same run. */
-static dts_status from_document(dts_document *document, dts_status read, const char *name,
+static dts_status from_document(dts_document *document, dts_status read, const origin *from,
                                 const dts_override *overrides, size_t override_count, const dts_profile_paths *profiles,
                                 dts_scenario **out, dts_diag *diag) {
+    const char *name = from->text != NULL ? from->name : from->path != NULL ? from->path : "table";
     dts_scenario *scenario = calloc(1, sizeof *scenario);
     if (scenario == NULL) {
         dts_document_free(document);
@@ -191,7 +206,7 @@ static dts_status from_document(dts_document *document, dts_status read, const c
         status = worse(status, apply(document, &overrides[i], &made[i], diag));
     }
     if (status <= DTS_INVALID && clear) {
-        status = worse(status, bind(scenario, dts_document_root(document), profiles, diag));
+        status = worse(status, bind(scenario, dts_document_root(document), from->like, profiles, diag));
     }
     for (size_t i = 0; i < override_count && status <= DTS_INVALID; i++) {
         warn_of_lost_keys(&made[i], overrides, override_count, diag);
@@ -229,7 +244,7 @@ dts_status dts_scenario_settle(const dts_scenario *scenario, const char *current
     dts_node *tree = settled->arena == NULL
                          ? NULL
                          : dts_schema_settle(&dts_scenario_schema, scenario->tree, current, settled->arena);
-    status = tree == NULL ? dts_diag_nomem(diag) : bind(settled, tree, profiles, diag);
+    status = tree == NULL ? dts_diag_nomem(diag) : bind(settled, tree, NULL, profiles, diag);
     if (status != DTS_OK) {
         dts_scenario_free(settled);
         return status;
@@ -241,13 +256,6 @@ dts_status dts_scenario_settle(const dts_scenario *scenario, const char *current
     *out = settled;
     return DTS_OK;
 }
-
-/* Where a scenario comes from: a text, a file, or (both NULL) overrides alone, the cells of a table's row. */
-typedef struct origin {
-    const char *text, *path;
-    size_t length;
-    const char *name;
-} origin;
 
 static dts_status read_document(const origin *from, const dts_override *overrides, size_t override_count,
                                 dts_document **out, dts_diag *diag) {
@@ -270,9 +278,8 @@ static dts_status load_once(const origin *from, const dts_override *overrides, s
                             const dts_profile_paths *profiles, dts_scenario **out, dts_diag *diag) {
     dts_document *document = NULL;
     const dts_status status = read_document(from, overrides, override_count, &document, diag);
-    const char *name = from->text != NULL ? from->name : from->path != NULL ? from->path : "table";
     return document == NULL ? status
-                            : from_document(document, status, name, overrides, override_count, profiles, out, diag);
+                            : from_document(document, status, from, overrides, override_count, profiles, out, diag);
 }
 
 /* Does this ask for another machine, by a number that stands for something that can be bought? Constants of the closed
@@ -332,7 +339,7 @@ static dts_status load(const origin *from, const dts_override *overrides, size_t
                        const dts_profile_paths *profiles, dts_scenario **out, dts_diag *diag) {
     dts_scenario *scenario = NULL;
     dts_status status = load_once(from, overrides, override_count, profiles, &scenario, diag);
-    if (status == DTS_OK && scenario != NULL) {
+    if (status == DTS_OK && scenario != NULL && from->like == NULL) {
         status = keep_factors(from, overrides, override_count, profiles, scenario, diag);
     }
     if (status != DTS_OK) {
@@ -346,6 +353,13 @@ static dts_status load(const origin *from, const dts_override *overrides, size_t
 dts_status dts_scenario_load(const char *path, const dts_override *overrides, size_t override_count,
                              const dts_profile_paths *profiles, dts_scenario **out, dts_diag *diag) {
     const origin from = {.path = path};
+    return load(&from, overrides, override_count, profiles, out, diag);
+}
+
+dts_status dts_scenario_load_like(const dts_scenario *like, const char *path, const dts_override *overrides,
+                                  size_t override_count, const dts_profile_paths *profiles, dts_scenario **out,
+                                  dts_diag *diag) {
+    const origin from = {.path = path, .like = like};
     return load(&from, overrides, override_count, profiles, out, diag);
 }
 

@@ -64,6 +64,11 @@ typedef struct dts_scenario dts_scenario;
  * resolves profiles and binds. All errors are reported. *out is owned by the caller. */
 dts_status dts_scenario_load(const char *path, const dts_override *overrides, size_t override_count,
                              const dts_profile_paths *profiles, dts_scenario **out, dts_diag *diag);
+/* The same where the model, the cluster and the stack are those of like, which was loaded from the same file and
+ * overrides but for some of other keys: they are borrowed from it, and no profile is read. */
+dts_status dts_scenario_load_like(const dts_scenario *like, const char *path, const dts_override *overrides,
+                                  size_t override_count, const dts_profile_paths *profiles, dts_scenario **out,
+                                  dts_diag *diag);
 /* The same from text. */
 dts_status dts_scenario_parse(const char *text, size_t length, const char *name, const dts_override *overrides,
                               size_t override_count, const dts_profile_paths *profiles, dts_scenario **out,

@@ -36,8 +36,17 @@ void dts_top_add(dts_top *top, double score, const dts_candidate *candidate, con
     top->count = kept + 1;
 }
 
+/* Both are sorted: from the last ones, so that each is moved once. */
 void dts_top_merge(dts_top *into, const dts_top *from) {
-    for (size_t i = 0; i < from->count; i++) {
-        dts_top_add(into, from->items[i].score, &from->items[i].candidate, &from->items[i].estimate);
+    const size_t all = into->count + from->count;
+    size_t a = into->count, b = from->count;
+    for (size_t at = all; b > 0; at--) {
+        const dts_ranked *next = &from->items[b - 1];
+        const bool moves = a > 0 && before(next->score, &next->candidate, &into->items[a - 1]);
+        const dts_ranked *last = moves ? &into->items[--a] : &from->items[--b];
+        if (at <= into->capacity) {
+            into->items[at - 1] = *last;
+        }
     }
+    into->count = all < into->capacity ? all : into->capacity;
 }

@@ -351,6 +351,7 @@ static int answer(const search_arguments *a, const dts_subject *subject, const d
     dts_scenario_values base = *request.base;
     dts_search_export export = {.tool = a->tool,
                                 .subject = subject,
+                                .scenario = scenario,
                                 .base = request.base,
                                 .launcher = a->launcher != NULL ? a->launcher : dts_launcher_of(scenario)};
     if (a->launcher != NULL) {

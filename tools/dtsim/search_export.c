@@ -68,8 +68,8 @@ static dts_status find_obstacle(const dts_search_export *e, const dts_candidate 
     dts_text text = {0};
     *out = (dts_export_obstacle){0};
     bool memory = arena != NULL && refusals != NULL && subject_of(e, candidate, arena, &subject);
-    dts_status status = memory ? dts_scenario_load(subject.path, subject.overrides, subject.override_count,
-                                                   &e->tool->profiles, &scenario, refusals)
+    dts_status status = memory ? dts_scenario_load_like(e->scenario, subject.path, subject.overrides,
+                                                        subject.override_count, &e->tool->profiles, &scenario, refusals)
                                : DTS_NOMEM;
     status = status == DTS_OK ? dts_export(scenario, e->launcher, &notes, &text, refusals) : status;
     for (size_t i = 0; i < notes.count && status == DTS_OK && out->text == NULL; i++) {

@@ -26,7 +26,8 @@ typedef struct dts_export_known {
 
 typedef struct dts_search_export {
     dts_tool *tool;
-    const dts_subject *subject; /* what is searched, with --set on top */
+    const dts_subject *subject;   /* what is searched, with --set on top */
+    const dts_scenario *scenario; /* loaded from subject */
     const dts_scenario_values *base;
     const dts_launcher *launcher;
     dts_export_known *known;
