@@ -20,6 +20,7 @@ enum {
     KEPT = 16,       /* of each family in a walk */
     SCREENED = 64,   /* looked at coarsely after a walk */
     COLLECTED = 512, /* of which these are accepted, where only such count */
+    SPLITS = 2,      /* context parallelism, or none: closed forms are off by other amounts */
 };
 
 /* The first step below a plan that fails, in shares of the GPU; each further one is twice as long. */
@@ -33,10 +34,10 @@ static const double GAIN = 0.999;
 
 /* What is known of a family, by how full the GPU is. */
 typedef struct family {
-    double failed; /* the least with which a replay failed; INFINITY: none did */
-    double served; /* the most below that with which one did not; 0: none */
-    double steps;  /* how far below failed the next one is tried, where nothing is served */
-    double estimated_s, coarse_s;
+    double failed;              /* the least with which a replay failed; INFINITY: none did */
+    double served;              /* the most below that with which one did not; 0: none */
+    double steps;               /* how far below failed the next one is tried, where nothing is served */
+    double least_ratio[SPLITS]; /* of coarse times to closed forms; INFINITY: none is known */
 } family;
 
 typedef struct sure {
@@ -114,12 +115,16 @@ static bool dares(const sure *s, courage most, const dts_candidate *candidate, d
     return false;
 }
 
+static size_t splits(const dts_candidate *candidate) {
+    return candidate->value[DTS_AXIS_CONTEXT] > 1;
+}
+
 static void learn(sure *s) {
     const dts_search *search = s->c->search;
     const size_t count = dts_layouts_families(&search->space);
     s->best_s = INFINITY;
     for (size_t i = 0; i < count; i++) {
-        s->families[i] = (family){.failed = INFINITY};
+        s->families[i] = (family){.failed = INFINITY, .least_ratio = {INFINITY, INFINITY}};
     }
     for (size_t i = 0; i < search->count; i++) {
         const dts_finding *f = &search->findings[i];
@@ -142,8 +147,8 @@ static void learn(sure *s) {
         const dts_screened *of = &s->c->screened[i];
         family *f = family_of(s, &of->of.candidate);
         if (!of->failed) {
-            f->estimated_s += of->of.estimate.time_s;
-            f->coarse_s += of->screening.time_s;
+            double *least = &f->least_ratio[splits(&of->of.candidate)];
+            *least = fmin(*least, of->screening.time_s / of->of.estimate.time_s);
         }
     }
 }
@@ -279,8 +284,9 @@ typedef struct look {
     const dts_branches *branches; /* NULL: the first walk did not look at all */
 } look;
 
-static double correction(const family *f) {
-    return f->coarse_s > 0 ? f->coarse_s / f->estimated_s : 1;
+static double correction(const family *f, const dts_candidate *candidate) {
+    const double least = f->least_ratio[splits(candidate)];
+    return isfinite(least) ? least : 1;
 }
 
 static bool is_slower(const void *context, const dts_candidate *candidate, int axes, double least_s) {
@@ -289,7 +295,7 @@ static bool is_slower(const void *context, const dts_candidate *candidate, int a
     const size_t first = dts_layouts_first_family(&s->c->search->space, candidate, axes, &count);
     double least = INFINITY;
     for (size_t i = 0; i < count; i++) {
-        least = fmin(least, correction(&s->families[first + i]));
+        least = fmin(least, correction(&s->families[first + i], candidate));
     }
     return least_s * least >= GAIN * s->best_s;
 }
@@ -304,7 +310,7 @@ static bool may_gain(const void *context, const dts_candidate *candidate, int ax
     const double *least_s = dts_branches_find(l->branches, candidate);
     bool may = false;
     for (size_t i = 0; least_s != NULL && i < l->branches->families && !may; i++) {
-        may = least_s[i] * correction(&s->families[i]) < GAIN * s->best_s;
+        may = least_s[i] * correction(&s->families[i], candidate) < GAIN * s->best_s;
     }
     return may;
 }
@@ -322,8 +328,9 @@ static void look_below(void *context, const dts_candidate *candidate, const dts_
     const sure *s = l->s;
     const size_t index = dts_layouts_family(&s->c->search->space, candidate);
     const family *f = &s->families[index];
-    const double time_s = estimate->time_s * correction(f);
-    const double last_s = l->best[index].count < KEPT ? INFINITY : l->best[index].items[KEPT - 1].score;
+    const double time_s = estimate->time_s * correction(f, candidate);
+    const dts_top *best = &l->best[index];
+    const double last_s = best->count < best->capacity ? INFINITY : best->items[best->count - 1].score;
     if (time_s < GAIN * s->best_s && time_s < last_s &&
         estimate->memory_B <= fmin(f->failed - STEP, 1) * s->c->capacity_B &&
         dts_layouts_least_fill(s->c, estimate) <= 1 && dts_layouts_find(s->c, candidate) < 0 &&
@@ -368,10 +375,17 @@ static dts_status look_further(sure *s, dts_diag *diag) {
     return status;
 }
 
-/* Is the best of all that is known not to fail as good? */
+/* Is the best of all that is known not to fail as good as what the search before has looked for? That passed over what
+ * is slower than plans were without the stalls that their replays have found. */
 static bool is_enough(const sure *s) {
-    const long best = dts_layouts_best(s->c);
-    return best < 0 || s->best_s * GAIN <= s->c->search->findings[best].outcome.figures.iteration_time_s;
+    double least_s = INFINITY;
+    for (size_t i = 0; i < s->c->search->count; i++) {
+        const dts_finding *f = &s->c->search->findings[i];
+        if (counts(s, f)) {
+            least_s = fmin(least_s, fails(f) ? f->full_s : f->outcome.figures.iteration_time_s);
+        }
+    }
+    return s->best_s * GAIN <= least_s;
 }
 
 static dts_status assure(dts_search_context *c, dts_diag *diag) {
