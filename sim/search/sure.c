@@ -5,7 +5,8 @@
  * sizes and the order of the tensors, which are much the same in a family of candidates: a plan that fails is a ceiling
  * for its family, and a plan below it that does not is a floor. So the replays go to the fastest below the ceilings,
  * and every answer moves one of these; where none is left, one more walk looks below the ceilings, which the first did
- * not know of. */
+ * not know of, and where that is not enough another one looks above them, too: members of a family are not all alike.
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -16,7 +17,7 @@
 /* Independent of the number of threads, as the answer has to be. */
 enum {
     BATCH = 4,       /* replays at once */
-    ROUNDS = 2,      /* walks below the ceilings */
+    ROUNDS = 2,      /* walks: below the ceilings, anywhere */
     KEPT = 16,       /* of each family in a walk */
     SCREENED = 64,   /* looked at coarsely after a walk */
     COLLECTED = 512, /* of which these are accepted, where only such count */
@@ -282,6 +283,7 @@ typedef struct look {
     const sure *s;
     dts_top *best;                /* [family] */
     const dts_branches *branches; /* NULL: the first walk did not look at all */
+    bool anywhere;                /* not below the ceilings only */
 } look;
 
 static double correction(const family *f, const dts_candidate *candidate) {
@@ -331,16 +333,16 @@ static void look_below(void *context, const dts_candidate *candidate, const dts_
     const double time_s = estimate->time_s * correction(f, candidate);
     const dts_top *best = &l->best[index];
     const double last_s = best->count < best->capacity ? INFINITY : best->items[best->count - 1].score;
-    if (time_s < GAIN * s->best_s && time_s < last_s &&
-        estimate->memory_B <= fmin(f->failed - STEP, 1) * s->c->capacity_B &&
+    const double ceiling = l->anywhere ? 1 : fmin(f->failed - STEP, 1);
+    if (time_s < GAIN * s->best_s && time_s < last_s && estimate->memory_B <= ceiling * s->c->capacity_B &&
         dts_layouts_least_fill(s->c, estimate) <= 1 && dts_layouts_find(s->c, candidate) < 0 &&
         !is_screened(s->c, candidate)) {
         dts_top_add(&l->best[index], time_s, candidate, estimate);
     }
 }
 
-/* The fastest of all below the ceilings, by closed form and what the families took beyond theirs. */
-static dts_status collect(sure *s, dts_top *out, dts_diag *diag) {
+/* The fastest of all below the ceilings, or anywhere, by closed form and what the families took beyond theirs. */
+static dts_status collect(sure *s, bool anywhere, dts_top *out, dts_diag *diag) {
     const size_t pairs = dts_layout_space_pairs(&s->c->search->space);
     const size_t families = dts_layouts_families(&s->c->search->space);
     look *looks = calloc(pairs + 1, sizeof *looks);
@@ -349,8 +351,10 @@ static dts_status collect(sure *s, dts_top *out, dts_diag *diag) {
     for (size_t i = 0; i < pairs * families && status == DTS_OK; i++) {
         status = dts_top_new(KEPT, &tops[i]);
         const dts_branches *all = s->c->branches;
-        looks[i / families] =
-            (look){.s = s, .best = &tops[i / families * families], .branches = all == NULL ? NULL : &all[i / families]};
+        looks[i / families] = (look){.s = s,
+                                     .best = &tops[i / families * families],
+                                     .branches = all == NULL ? NULL : &all[i / families],
+                                     .anywhere = anywhere};
     }
     const dts_layout_watch watch = {.visit = look_below, .wants = may_gain, .passes = is_slower};
     dts_walk_counts unused;
@@ -365,10 +369,10 @@ static dts_status collect(sure *s, dts_top *out, dts_diag *diag) {
     return status;
 }
 
-static dts_status look_further(sure *s, dts_diag *diag) {
+static dts_status look_further(sure *s, bool anywhere, dts_diag *diag) {
     dts_top list = {0};
     const size_t most = s->c->only_accepted ? COLLECTED : SCREENED;
-    dts_status status = dts_top_new(most, &list) == DTS_OK ? collect(s, &list, diag) : dts_diag_nomem(diag);
+    dts_status status = dts_top_new(most, &list) == DTS_OK ? collect(s, anywhere, &list, diag) : dts_diag_nomem(diag);
     status = status == DTS_OK ? dts_layouts_keep_accepted(s->c, &list, SCREENED, diag) : status;
     status = status == DTS_OK ? dts_layouts_screen(s->c, list.items, list.count, diag) : status;
     dts_top_free(&list);
@@ -399,7 +403,7 @@ static dts_status assure(dts_search_context *c, dts_diag *diag) {
     dts_status status = s.families == NULL ? dts_diag_nomem(diag) : replay(&s, diag);
     for (int round = 0; round < ROUNDS && status == DTS_OK && !is_enough(&s) && !dts_layouts_stopped(c); round++) {
         s.left = fmax((double)simulations / 12, BATCH);
-        status = look_further(&s, diag);
+        status = look_further(&s, round > 0, diag);
         status = status == DTS_OK ? replay(&s, diag) : status;
     }
     free(s.families);

@@ -145,6 +145,33 @@ static void what_bounds_left_out_is_looked_at_again(void **state) {
     dts_scenario_free(scenario);
 }
 
+/* FSDP without recomputation pays, with its states in host memory, too; two sequences with recomputation fill as much
+ * of the GPU as the latter and pay nothing, so that they lie above what the family is known to fail at. */
+static void members_of_a_family_that_fill_as_much_are_tried(void **state) {
+    (void)state;
+    dts_scenario *scenario = parse_text(small);
+    const dts_axis over[] = {AXIS("parallelism.tensor", "1"),        AXIS("parallelism.pipeline", "1"),
+                             AXIS("parallelism.context", "1"),       AXIS("parallelism.data_parallel", "fsdp"),
+                             AXIS("training.micro_batch", "1", "2"), AXIS("training.recompute", "none", "selective")};
+    const dts_axis only[] = {over[0],
+                             over[1],
+                             over[2],
+                             over[3],
+                             AXIS("training.micro_batch", "2"),
+                             AXIS("training.recompute", "selective"),
+                             AXIS("offload", "none")};
+    dts_diag *diag = dts_diag_new();
+    const dts_scenario_values *base = dts_scenario_get(scenario);
+    dts_search *found = search_for(base, over, sizeof over / sizeof over[0], false, diag);
+    dts_search *narrow = search_for(base, only, sizeof only / sizeof only[0], true, diag);
+    const dts_finding *plan = dts_search_plan(found), *other = dts_search_plan(narrow);
+    assert_true(plan->outcome.figures.iteration_time_s < 1.002 * other->outcome.figures.iteration_time_s);
+    dts_search_free(found);
+    dts_search_free(narrow);
+    dts_diag_free(diag);
+    dts_scenario_free(scenario);
+}
+
 /* What the answer tells is simulated once more as `dtsim run` does it, all microbatches: but not where those that stand
  * for all have been a million tasks. */
 static void large_plans_stay_folded(void **state) {
@@ -175,6 +202,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_best_plan_that_surely_fits_is_found),
                                        cmocka_unit_test(the_best_plan_that_pays_nothing_is_found),
                                        cmocka_unit_test(what_bounds_left_out_is_looked_at_again),
+                                       cmocka_unit_test(members_of_a_family_that_fill_as_much_are_tried),
                                        cmocka_unit_test(large_plans_stay_folded)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
