@@ -152,6 +152,10 @@ static void add_cure(const dts_result *r, const dts_cure *c, const char *end, dt
     if (c->unserved_gib > 0 || c->retry_share >= dts_retries_told) {
         dts_text_printf(out, "%s, ", c->verdict);
     }
+    const int tenths = (int)lround(10 * c->fit_share);
+    if (c->fits && tenths >= 1 && tenths <= 8) {
+        dts_text_printf(out, "enough in %d of 10 published runs, ", tenths);
+    }
     if (c->gpus != r->gpus) {
         dts_text_printf(out, "on %" PRId64 " GPUs", c->gpus);
     } else {
@@ -164,6 +168,12 @@ static void add_cure(const dts_result *r, const dts_cure *c, const char *end, dt
     }
 }
 
+static void add_left_out(const dts_result *result, dts_text *out) {
+    if (result->cures_left_out > 0) {
+        dts_text_printf(out, " %zu more were left out: they take too long.", result->cures_left_out);
+    }
+}
+
 void dts_report_cures(const dts_result *result, dts_text *out) {
     const dts_cure *cures = result->cures;
     const size_t count = result->cure_count;
@@ -173,12 +183,13 @@ void dts_report_cures(const dts_result *result, dts_text *out) {
     if (count == 0) {
         dts_text_printf(out, " None of the %zu changes that were simulated is faster and without retries.",
                         result->cures_tried);
+        add_left_out(result, out);
     } else if (!cures[0].fits) {
         dts_text_printf(
-            out,
-            " None of the %zu changes that were simulated suffices, alone, together or on more nodes; nearest comes "
-            "%s, which needs %.1f GiB.",
-            result->cures_tried, cures[0].change, cures[0].needed_gib);
+            out, " None of the %zu changes that were simulated suffices%s; nearest comes %s, which needs %.1f GiB.",
+            result->cures_tried, result->cures_left_out > 0 ? "" : ", alone, together or on more nodes",
+            cures[0].change, cures[0].needed_gib);
+        add_left_out(result, out);
     } else {
         dts_text_printf(out, " What helps, simulated:");
         for (size_t i = 0; i < count; i++) {

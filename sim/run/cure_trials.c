@@ -1,6 +1,7 @@
 /* Which changes are tried. A lever is a key with the values that users set it to against too little memory, the mildest
- * first. Each is climbed alone; then one is climbed while others stay set, for the pairs and triples of the table
- * below; then all that costs little is set at once, also on more nodes. Other trainings are adapters and shorter
+ * first. Those that cost no time are climbed alone and together, before anything that does; then each other alone; then
+ * one is climbed while others stay set, for the pairs and triples of the table below; then all that costs little is set
+ * at once, also on more nodes. Other trainings are adapters and shorter
  * samples, also with sharded states. */
 #include "run/cure_trials.h"
 
@@ -138,7 +139,11 @@ static void add_trial(maker *m, const settings *s) {
 static void climb(maker *m, const settings *fixed, lever_name name) {
     static const lever_name halving[] = {BATCH, TENSOR, PIPELINE, CONTEXT, EXPERT, EXPERT_TENSOR};
     const lever *l = &m->levers[name];
+    if (l->count == 0) {
+        return;
+    }
     begin_ladder(m);
+    m->trials->ladders[m->trials->ladder_count - 1].alone = fixed->count == 0;
     for (size_t i = 0; i < sizeof halving / sizeof *halving; i++) {
         m->trials->ladders[m->trials->ladder_count - 1].halves |= halving[i] == name;
     }
@@ -307,6 +312,62 @@ static void set_strongest(const maker *m, lever_name name, settings *s) {
     }
 }
 
+/* Sequence parallelism moves as many bytes as tensor parallelism alone, sharded optimizer states as many as whole ones;
+ * they go together with each other and with everything else. */
+static const lever_name free_levers[] = {KEPT_OUTPUTS, SEQUENCE, SHARDING, EXPANDABLE, GATHERS};
+enum { FREE_LEVERS = sizeof free_levers / sizeof *free_levers };
+
+static bool is_free(lever_name name) {
+    bool found = false;
+    for (size_t i = 0; i < FREE_LEVERS; i++) {
+        found = found || free_levers[i] == name;
+    }
+    return found;
+}
+
+/* Each alone, then each on top of those before it, alone and all at once. */
+static void add_free(maker *m) {
+    const settings nothing = {.count = 0};
+    settings all = nothing;
+    for (size_t i = 0; i < FREE_LEVERS; i++) {
+        if (m->levers[free_levers[i]].alone) {
+            climb(m, &nothing, free_levers[i]);
+        }
+    }
+    for (size_t i = 0; i < FREE_LEVERS; i++) {
+        const lever_name name = free_levers[i];
+        if (!m->levers[name].alone || m->levers[name].count == 0) {
+            continue;
+        }
+        for (size_t k = 0; k < all.count; k++) {
+            const settings one = {.items = {all.items[k]}, .count = 1};
+            climb(m, &one, name);
+        }
+        if (all.count > 1) {
+            climb(m, &all, name);
+        }
+        set_strongest(m, name, &all);
+    }
+}
+
+static void add_mixtures(maker *m) {
+    const settings nothing = {.count = 0};
+    settings sequence = nothing;
+    if (m->levers[SEQUENCE].alone) {
+        set_strongest(m, SEQUENCE, &sequence);
+    }
+    for (size_t i = 0; i < sizeof mixtures / sizeof *mixtures; i++) {
+        bool shards = mixtures[i].climbed == SHARDING;
+        for (size_t k = 0; k < SET_MOST; k++) {
+            shards = shards || mixtures[i].set[k] == SHARDING;
+        }
+        if (shards && sequence.count > 0) {
+            climb_set(m, &sequence, mixtures[i].set, SET_MOST, mixtures[i].climbed);
+        }
+        climb_set(m, &nothing, mixtures[i].set, SET_MOST, mixtures[i].climbed);
+    }
+}
+
 /* All that costs little, each trial with one more. */
 static settings add_sums(maker *m) {
     static const lever_name names[] = {KEPT_OUTPUTS, SHARDING, BATCH, RECOMPUTATION};
@@ -368,20 +429,20 @@ static void add_nodes(maker *m, const settings *sum, bool context) {
 dts_status dts_trials_make(const dts_scenario_values *base, const dts_result *result, dts_trials *trials) {
     enum { LARGER = 12 };
     const settings nothing = {.count = 0};
-    maker m = {.base = base, .result = result, .trials = trials, .stage = DTS_TRY_ALONE};
+    maker m = {.base = base, .result = result, .trials = trials, .stage = DTS_TRY_FREE};
     m.most = (result->fits ? DTS_TRIALS_MOST_OF_FITTING : DTS_TRIALS_MOST) - LARGER;
     add_plan_levers(&m);
     add_software_levers(&m);
+    add_free(&m);
+    m.stage = DTS_TRY_ALONE;
     for (lever_name name = BATCH; name < LEVERS; name++) {
-        if (m.levers[name].alone) {
+        if (m.levers[name].alone && !is_free(name)) {
             climb(&m, &nothing, name);
         }
     }
     m.stage = DTS_TRY_TOGETHER;
     const settings sum = add_sums(&m);
-    for (size_t i = 0; i < sizeof mixtures / sizeof *mixtures; i++) {
-        climb_set(&m, &nothing, mixtures[i].set, SET_MOST, mixtures[i].climbed);
-    }
+    add_mixtures(&m);
     m.stage = DTS_TRY_LARGER;
     m.most += LARGER;
     add_nodes(&m, &sum, false);

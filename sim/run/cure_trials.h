@@ -19,6 +19,7 @@ enum {
  * these GPUs, another training may: adapters, or shorter samples, with sharded states where
  * they are whole. */
 typedef enum dts_trial_stage {
+    DTS_TRY_FREE, /* what costs no time, alone and together */
     DTS_TRY_ALONE,
     DTS_TRY_TOGETHER,
     DTS_TRY_LARGER,
@@ -33,6 +34,7 @@ typedef struct dts_trial {
     dts_scenario_values values;
     size_t ladder;
     dts_cure cure;
+    int rank;          /* how well it does in memory, the best first (run/cures.c) */
     bool known;        /* the rules allow it, and the figures of cure are simulated */
     bool whole;        /* by a whole simulation, no first look and no part of the batch */
     bool waits;        /* a first look does not know it, and a simulation in full would */
@@ -45,6 +47,7 @@ typedef struct dts_trial {
 typedef struct dts_ladder {
     size_t first, count;
     dts_trial_stage stage;
+    bool alone;  /* of single changes */
     bool halves; /* each step splits by twice as much as the one before */
 } dts_ladder;
 

@@ -4,30 +4,24 @@
  * only, where many microbatches take long: a few of them show which changes have none and are faster than as many of
  * the plan itself, and the fastest of those are simulated in full.
  *
- * The bound: at most DTS_TRIALS_MOST first looks, fewer since a ladder is climbed only until a step suffices, and
- * WHOLE_MOST simulations in full, one more for the nearest where none suffices, and none of more than about
- * LARGEST_KERNELS kernels. Those in full include trials whose memory a first look only guesses. What would take more
- * is told with the figures of its first look, or not at all where memory is tight or only guessed. A plan with retries
- * has at most DTS_TRIALS_MOST_OF_FITTING trials in place of first looks, each of all its microbatches or a part, under
- * the same number of kernels. */
+ * The bound: a budget of tasks that follows from the run itself (run/cure_tries.h), and within it at most
+ * DTS_TRIALS_MOST first looks, fewer since a ladder is climbed only until a step suffices, and WHOLE_MOST simulations
+ * in full, one more for the nearest where none suffices. What costs no time is tried first, so that a small budget
+ * suffices for it. Those in full include trials whose memory a first look only guesses. What would take more is told
+ * with the figures of its first look, or not at all where memory is tight or only guessed. A plan with retries has at
+ * most DTS_TRIALS_MOST_OF_FITTING trials in place of first looks. */
 #include "run/cures.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/parallel.h"
-#include "run/cure_trials.h"
-#include "run/ranks.h"
-#include "run/screen.h"
+#include "run/cure_tries.h"
 #include "run/verdict.h"
 
 enum { TOLD_MOST = 3, ROUND = 6, WHOLE_MOST = 18 };
 
-static const double GIB = 1024.0 * 1024.0 * 1024.0;
-static const double LARGEST_KERNELS = 4e5; /* some seconds where they cannot be joined to blocks */
-static const double SLOW = 0.5;            /* of the fastest: not worth telling for being a single change */
-static const double TIGHT = 0.9;           /* of the capacity: retries are near, so a stronger change is tried, too */
+static const double SLOW = 0.5; /* of the fastest: not worth telling for being a single change */
 
 typedef struct finder {
     dts_trials trials;
@@ -35,8 +29,7 @@ typedef struct finder {
     const dts_run_options *options;
     dts_result *result;
     dts_trial_stage stage;
-    int64_t part;                      /* of the batch, one in so many shows what a change does; 1: all is simulated */
-    double part_tokens_per_s;          /* of the plan as it is, with so many */
+    dts_tries tries;
     dts_trial *picks[DTS_TRIALS_ROOM]; /* what seems to suffice */
     size_t pick_count, whole_count;
     size_t steps[DTS_LADDERS_MOST]; /* that are climbed of each ladder */
@@ -49,196 +42,27 @@ bool dts_needs_cure(const dts_result *result) {
 /* ---- what suffices ---------------------------------------------------------------------------------------------- */
 
 /* How well a trial does in memory, the best first. */
-typedef enum grade { CLEAN, FEW_RETRIES, STRAINED, TOO_LARGE } grade;
+typedef enum grade { SURE, CLEAN, FEW_RETRIES, STRAINED, TOO_LARGE } grade;
 
-static grade grade_of(const dts_trial *t) {
+static grade grade_of(const finder *f, const dts_trial *t) {
+    const double sure_room = f->options != NULL ? f->options->sure_room : 0;
     if (!t->known || !t->cure.fits) {
         return TOO_LARGE;
     }
     return t->cure.unserved_gib > 0 || t->cure.retry_share >= dts_retries_many ? STRAINED
            : t->cure.retry_share >= dts_retries_told                           ? FEW_RETRIES
-                                                                               : CLEAN;
+           : t->cure.room < sure_room                                          ? CLEAN
+                                                                               : SURE;
 }
 
 /* A plan that fits needs one that is faster. */
 static bool helps(const finder *f, const dts_trial *t) {
     const bool only_slow = f->result->fits && !(f->result->allocator.unserved_gib > 0);
-    const double now = t->in_part ? f->part_tokens_per_s : f->result->tokens_per_s;
-    return !only_slow || t->cure.tokens_per_s > now;
+    return !only_slow || t->cure.tokens_per_s > f->result->tokens_per_s;
 }
 
 static bool suffices(const finder *f, const dts_trial *t) {
-    return grade_of(t) == CLEAN && helps(f, t);
-}
-
-/* ---- simulating it ---------------------------------------------------------------------------------------------- */
-
-static void simulate_values(const finder *f, const dts_scenario_values *values, dts_trial *t) {
-    const dts_run_options options = {.stop = f->options != NULL ? f->options->stop : NULL};
-    dts_diag *refusal = dts_diag_new();
-    dts_result *r = NULL;
-    t->known = refusal != NULL && dts_run_values(values, &options, &r, refusal) == DTS_OK;
-    if (t->known) {
-        t->cure.fits = r->fits;
-        t->cure.gpus = r->gpus;
-        t->cure.needed_gib = r->peak_allocated_gib + r->memory_gib.context;
-        t->cure.peak_device_gib = r->peak_device_gib;
-        t->cure.unserved_gib = r->fits ? r->allocator.unserved_gib : 0;
-        t->cure.retries = r->fits ? r->allocator.retries : 0;
-        t->cure.retry_share = dts_retry_share(r);
-        t->cure.tokens_per_s = r->tokens_per_s;
-        t->host_full = r->host_peak_gib > r->host_capacity_gib || r->nvme_peak_gib > r->nvme_capacity_gib;
-    }
-    dts_result_free(r);
-    dts_diag_free(refusal);
-}
-
-static void simulate_whole(const finder *f, dts_trial *t) {
-    t->in_part = false;
-    t->whole = true;
-    simulate_values(f, &t->values, t);
-}
-
-/* How many kernels, of all ranks that are simulated, stand one by one; 0: blocks of them do. */
-static double single_kernels(const dts_scenario_values *values, const dts_plan *plan, bool full) {
-    const bool flow = values->fidelity.network != DTS_NETWORK_CLOSED_FORM;
-    const dts_detail asked = (dts_detail)values->fidelity.detail;
-    const dts_detail detail = asked == DTS_DETAIL_AUTO ? dts_lower_detail(plan, flow) : asked;
-    const int64_t stages = values->parallelism.pipeline > 0 ? values->parallelism.pipeline : 1;
-    const double ranks = full ? (double)(values->cluster.nodes * values->cluster.gpus_per_node) / (double)stages : 1;
-    return !full && detail == DTS_DETAIL_BLOCK ? 0 : ranks * dts_lower_kernels(plan);
-}
-
-/* Is it simulated in full within a few seconds? */
-static bool is_cheap(const dts_scenario_values *values) {
-    const dts_job job = dts_scenario_job(values);
-    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
-    dts_diag *refusal = dts_diag_new();
-    dts_plan plan;
-    bool cheap = false, full = false;
-    if (arena != NULL && refusal != NULL && dts_plan_make(&job, arena, &plan, refusal) == DTS_OK &&
-        dts_ranks_choose(&plan, &values->fidelity, &full, refusal) == DTS_OK) {
-        cheap = single_kernels(values, &plan, full) <= LARGEST_KERNELS;
-    }
-    dts_diag_free(refusal);
-    dts_arena_free(arena);
-    return cheap;
-}
-
-static bool is_tight(const finder *f, const dts_trial *t) {
-    return t->cure.needed_gib > TIGHT * f->result->capacity_gib;
-}
-
-/* In full, or as the first look or the part has it where that takes too long. */
-static void simulate_chosen(const finder *f, dts_trial *t) {
-    if (is_cheap(&t->values)) {
-        simulate_whole(f, t);
-        return;
-    }
-    t->whole = true;
-    t->cure.coarse = true;
-    if (t->in_part) {
-        t->known = grade_of(t) == CLEAN;
-        t->cure.tokens_per_s *= f->result->tokens_per_s / f->part_tokens_per_s;
-        t->in_part = false;
-    } else {
-        t->known = !t->cure.fits || !is_tight(f, t);
-        t->cure.peak_device_gib = t->cure.needed_gib;
-    }
-}
-
-/* A part of the batch; all of it where the rules refuse the part. */
-static void simulate_part(const finder *f, dts_trial *t) {
-    dts_scenario_values some = t->values;
-    t->in_part = f->part > 1 && t->values.training.global_batch % f->part == 0;
-    if (t->in_part) {
-        some.training.global_batch /= f->part;
-        if (is_cheap(&some)) {
-            simulate_values(f, &some, t);
-        }
-    }
-    if ((!t->in_part || !t->known) && is_cheap(&t->values)) {
-        simulate_whole(f, t);
-    }
-}
-
-/* How much of the batch suffices to try changes of a plan that fits. What stages keep until the step ends grows with
- * the number of microbatches, so that fewer would say another memory. */
-static int64_t part_of(const dts_result *r) {
-    enum { FEW = 32, CHEAP = 200000 };
-    const int64_t least = FEW * (r->stage_count > 1 ? (int64_t)r->stage_count : 1);
-    if (!r->fits || r->kept_outputs_gib > 0 || r->simulation.tasks < CHEAP) {
-        return 1;
-    }
-    int64_t part = r->microbatches / least;
-    while (part > 1 && r->microbatches % part != 0) {
-        part--;
-    }
-    return part > 1 ? part : 1;
-}
-
-/* As many microbatches of the plan itself, to compare with. */
-static void find_part(finder *f) {
-    dts_trial base = {.values = *f->base};
-    f->part = part_of(f->result);
-    if (f->part > 1) {
-        simulate_part(f, &base);
-        f->part_tokens_per_s = base.cure.tokens_per_s;
-        f->part = base.known && base.in_part ? f->part : 1;
-    }
-}
-
-/* Would even a first look simulate all of it? */
-static bool has_no_first_look(const dts_scenario_values *values) {
-    const dts_job job = dts_scenario_job(values);
-    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
-    dts_diag *refusal = dts_diag_new();
-    dts_plan outline;
-    bool full = false;
-    const bool lacks = arena != NULL && refusal != NULL && dts_plan_outline(&job, arena, &outline, refusal) == DTS_OK &&
-                       dts_ranks_choose(&outline, &values->fidelity, &full, refusal) == DTS_OK &&
-                       (full || dts_ranks_are_drawn(&outline) || dts_plan_loads_input(&outline));
-    dts_diag_free(refusal);
-    dts_arena_free(arena);
-    return lacks;
-}
-
-/* A first look, in blocks of kernels and at folded ranks, however the rest is simulated. What it only guesses to fit
- * waits for more. */
-static void look_at(const finder *f, dts_trial *t) {
-    dts_scenario_values quick = t->values;
-    if (quick.fidelity.detail == DTS_DETAIL_KERNEL) {
-        quick.fidelity.detail = DTS_DETAIL_AUTO;
-    }
-    if (quick.fidelity.ranks == DTS_RANKS_FULL) {
-        quick.fidelity.ranks = DTS_RANKS_AUTO;
-    }
-    if (has_no_first_look(&quick)) {
-        t->waits = is_cheap(&t->values);
-        return;
-    }
-    dts_diag *refusal = dts_diag_new();
-    dts_block_cache *blocks = dts_block_cache_new(0);
-    dts_screening look = {.fits = false};
-    t->known =
-        refusal != NULL && blocks != NULL &&
-        dts_screen_values(&quick, blocks, f->options != NULL ? f->options->stop : NULL, &look, refusal) == DTS_OK;
-    if (t->known) {
-        t->looked_gib = look.allocated_B / GIB + f->result->memory_gib.context;
-    }
-    if (t->known && look.memory_known) {
-        t->cure.fits = look.fits;
-        t->cure.gpus = t->values.cluster.nodes * t->values.cluster.gpus_per_node;
-        t->cure.needed_gib = t->looked_gib;
-        t->cure.tokens_per_s = f->result->tokens_per_s * f->result->iteration_time_s / look.time_s *
-                               (double)t->values.training.global_batch / (double)f->base->training.global_batch;
-        t->host_full = look.host_fill > 1;
-    } else if (t->known) {
-        t->known = false;
-        t->waits = look.fits && is_cheap(&t->values);
-    }
-    dts_block_cache_free(blocks);
-    dts_diag_free(refusal);
+    return grade_of(f, t) <= CLEAN && helps(f, t);
 }
 
 /* ---- what is tried ---------------------------------------------------------------------------------------------- */
@@ -252,38 +76,67 @@ static bool leads_nowhere(const finder *f, const dts_ladder *l, size_t step) {
            t->looked_gib - 2 * fmax(0, before_gib - t->looked_gib) > f->result->capacity_gib;
 }
 
+/* The step of a ladder that is to be tried now; NULL: it is at its end, or waits. */
+static dts_trial *step_of(const finder *f, size_t ladder) {
+    const dts_ladder *l = &f->trials.ladders[ladder];
+    const size_t step = f->steps[ladder];
+    dts_trial *t = l->stage == f->stage && step < l->count ? &f->trials.items[l->first + step] : NULL;
+    return t == NULL || t->waits ? NULL : t;
+}
+
 /* Up to the mildest step that suffices, and beyond while it is tight: a first look knows no retries. Not beyond one
  * that waits. */
-static void climb(void *context, size_t index) {
-    finder *f = context;
-    const dts_ladder *l = &f->trials.ladders[index];
-    size_t step = f->steps[index];
-    while (l->stage == f->stage && step < l->count) {
-        dts_trial *t = &f->trials.items[l->first + step];
-        if (!t->whole) {
-            (f->result->fits ? simulate_part : look_at)(f, t);
-        }
-        if (t->waits) {
-            break;
-        }
-        const bool enough = suffices(f, t) && (f->result->fits || !is_tight(f, t));
-        step = enough || leads_nowhere(f, l, step) ? l->count : step + 1;
+static void step_on(finder *f, size_t ladder) {
+    const dts_ladder *l = &f->trials.ladders[ladder];
+    const dts_trial *t = step_of(f, ladder);
+    if (t != NULL) {
+        const bool enough = suffices(f, t) && (f->result->fits || !dts_tries_tight(&f->tries, t));
+        f->steps[ladder] = enough || leads_nowhere(f, l, f->steps[ladder]) ? l->count : f->steps[ladder] + 1;
     }
-    f->steps[index] = step;
+}
+
+/* All ladders a step at a time, so that the budget first pays for the mildest step of each. */
+static void climb(finder *f) {
+    bool moved = true;
+    while (moved) {
+        moved = false;
+        for (size_t from = 0, to = 0; from < f->trials.ladder_count; from = to) {
+            dts_trial *items[DTS_TRIES_AT_ONCE];
+            size_t count = 0;
+            for (; to < f->trials.ladder_count && count < DTS_TRIES_AT_ONCE; to++) {
+                dts_trial *t = step_of(f, to);
+                moved = moved || t != NULL;
+                if (t != NULL && !t->whole) {
+                    items[count++] = t;
+                }
+            }
+            dts_tries_first(&f->tries, items, count);
+            for (size_t i = from; i < to; i++) {
+                step_on(f, i);
+            }
+        }
+    }
 }
 
 /* What surely fits and has no retries first, then what is faster. */
 static int compare(const void *a, const void *b) {
     const dts_trial *x = *(dts_trial *const *)a, *y = *(dts_trial *const *)b;
-    if (grade_of(x) != grade_of(y)) {
-        return grade_of(x) < grade_of(y) ? -1 : 1;
+    if (x->rank != y->rank) {
+        return x->rank < y->rank ? -1 : 1;
     }
     return x->cure.tokens_per_s != y->cure.tokens_per_s ? (x->cure.tokens_per_s > y->cure.tokens_per_s ? -1 : 1)
                                                         : (x < y ? -1 : 1);
 }
 
+static void sort_picks(finder *f) {
+    for (size_t i = 0; i < f->pick_count; i++) {
+        f->picks[i]->rank = (int)grade_of(f, f->picks[i]);
+    }
+    qsort(f->picks, f->pick_count, sizeof f->picks[0], compare);
+}
+
 static bool is_alone(const finder *f, const dts_trial *t) {
-    return f->trials.ladders[t->ladder].stage == DTS_TRY_ALONE;
+    return f->trials.ladders[t->ladder].alone;
 }
 
 typedef struct turn {
@@ -292,16 +145,8 @@ typedef struct turn {
     size_t count;
 } turn;
 
-static void simulate_one(void *context, size_t index) {
-    turn *r = context;
-    simulate_chosen(r->f, r->items[index]);
-}
-
-static void simulate_all(turn *r) {
-    dts_parallel_for(r->count, 0, simulate_one, r);
-    for (size_t i = 0; i < r->count; i++) {
-        r->items[i]->waits = false;
-    }
+static void simulate_all(turn *r, bool last) {
+    dts_tries_whole(&r->f->tries, r->items, r->count, last);
     r->f->whole_count += r->count;
 }
 
@@ -323,14 +168,14 @@ static void try_stage(finder *f, dts_trial_stage stage) {
     turn r = {.f = f};
     f->stage = stage;
     do {
-        simulate_all(&r);
-        dts_parallel_for(f->trials.ladder_count, 0, climb, f);
+        simulate_all(&r, false);
+        climb(f);
         r.count = 0;
         fill_with_waiting(f, &r);
     } while (r.count > 0);
     for (size_t i = 0; i < f->trials.count; i++) {
         dts_trial *t = &f->trials.items[i];
-        if (f->trials.ladders[t->ladder].stage == stage && grade_of(t) < STRAINED && helps(f, t)) {
+        if (f->trials.ladders[t->ladder].stage == stage && grade_of(f, t) < STRAINED && helps(f, t)) {
             f->picks[f->pick_count++] = t;
         }
     }
@@ -345,7 +190,7 @@ static bool is_far_slower(const dts_trial *t, const dts_trial *best) {
 /* The fastest that are not simulated in whole yet, and the fastest of single changes in any case. */
 static void fill_round(finder *f, turn *r) {
     const dts_trial *alone = NULL;
-    qsort(f->picks, f->pick_count, sizeof f->picks[0], compare);
+    sort_picks(f);
     for (size_t i = 0; i < f->pick_count && alone == NULL; i++) {
         alone = is_alone(f, f->picks[i]) ? f->picks[i] : NULL;
     }
@@ -364,8 +209,8 @@ static void fill_round(finder *f, turn *r) {
 
 /* What may run out of memory is better than nothing on these GPUs. */
 static bool is_worth(const finder *f, const dts_trial *t, const dts_trial *const *told, size_t count) {
-    bool worth = t->whole && grade_of(t) <= STRAINED && helps(f, t);
-    bool strained = grade_of(t) == STRAINED;
+    bool worth = t->whole && grade_of(f, t) <= STRAINED && helps(f, t);
+    bool strained = grade_of(f, t) == STRAINED;
     for (size_t k = 0; k < count && told[k] != NULL; k++) {
         worth &= told[k]->ladder != t->ladder && !dts_trial_repeats(t, told[k]);
         worth &= !is_far_slower(t, told[0]);
@@ -378,7 +223,7 @@ static bool is_worth(const finder *f, const dts_trial *t, const dts_trial *const
 static size_t select_told(finder *f, const dts_trial *told[TOLD_MOST]) {
     const dts_trial *alone = NULL;
     size_t count = 0;
-    qsort(f->picks, f->pick_count, sizeof f->picks[0], compare);
+    sort_picks(f);
     for (size_t i = 0; i < f->pick_count && alone == NULL; i++) {
         const dts_trial *t = f->picks[i];
         const bool fast = t->cure.tokens_per_s > SLOW * f->picks[0]->cure.tokens_per_s;
@@ -395,13 +240,13 @@ static size_t select_told(finder *f, const dts_trial *told[TOLD_MOST]) {
     return count;
 }
 
-/* How many of them surely fit. */
-static size_t count_good(finder *f) {
+/* How many of them are at least as good. */
+static size_t count_good(finder *f, grade least) {
     const dts_trial *told[TOLD_MOST] = {NULL};
     const size_t count = select_told(f, told);
     size_t good = 0;
     for (size_t i = 0; i < count; i++) {
-        good += suffices(f, told[i]);
+        good += grade_of(f, told[i]) <= least && helps(f, told[i]);
     }
     return good;
 }
@@ -412,10 +257,10 @@ static void settle(finder *f) {
     for (;;) {
         turn r = {.f = f};
         fill_round(f, &r);
-        if (r.count == 0 || count_good(f) >= TOLD_MOST) {
+        if (r.count == 0 || count_good(f, SURE) >= TOLD_MOST) {
             break;
         }
-        simulate_all(&r);
+        simulate_all(&r, true);
     }
 }
 
@@ -477,6 +322,7 @@ static dts_status take(finder *f) {
     for (size_t i = 0; i < f->trials.count; i++) {
         result->cures_tried += f->trials.items[i].known;
     }
+    result->cures_left_out = f->tries.left_out;
     return status;
 }
 
@@ -486,7 +332,7 @@ static dts_status take_nearest(finder *f) {
         return DTS_OK;
     }
     if (!best->whole) {
-        simulate_chosen(f, best);
+        dts_tries_whole(&f->tries, &best, 1, true);
     }
     return best->known ? tell(f->result, best, f->result->cures, &f->result->cure_count) : DTS_OK;
 }
@@ -509,6 +355,7 @@ static dts_status find_others(finder *f) {
     }
     f->pick_count = 0;
     f->whole_count = WHOLE_MOST - OTHERS_WHOLE;
+    dts_tries_renew(&f->tries);
     try_stage(f, DTS_TRY_OTHERS);
     settle(f);
     const dts_trial *told[TOLD_MOST] = {NULL};
@@ -528,16 +375,18 @@ static dts_status find(finder *f) {
     if (status != DTS_OK) {
         return status;
     }
-    find_part(f);
+    dts_tries_begin(&f->tries, f->base, f->options, f->result);
+    try_stage(f, DTS_TRY_FREE);
     try_stage(f, DTS_TRY_ALONE);
     if (f->result->fits) {
         settle(f);
     }
-    if (!f->result->fits || count_good(f) == 0) { /* first looks are cheap: several may be better than one alone */
+    if (!f->result->fits ||
+        count_good(f, CLEAN) == 0) { /* first looks are cheap: several may be better than one alone */
         try_stage(f, DTS_TRY_TOGETHER);
         settle(f);
     }
-    if (count_good(f) == 0) {
+    if (count_good(f, CLEAN) == 0) {
         try_stage(f, DTS_TRY_LARGER);
         settle(f);
     }

@@ -133,6 +133,8 @@ typedef struct dts_cure {
     int64_t retries;        /* the same */
     double retry_share;     /* of its iteration */
     double tokens_per_s;
+    double room;         /* for tensors over what they take: a larger one is more sure */
+    double fit_share;    /* as of dts_result.likely, by the caller; 0: unknown */
     bool coarse;         /* the figures are those of a first look or a part of the batch: the whole takes long */
     const char *verdict; /* as of dts_result; NULL: it fits by coarse figures, which know too little of retries */
     const char *spelled; /* in the words of the scenario's software, where the caller knows them (interop/spell.c) */
@@ -215,6 +217,7 @@ typedef struct dts_result {
     dts_cure *cures; /* where the plan does not fit or has retries, and it was asked for: the fastest that suffice, or
                         one that does not fit either */
     size_t cure_count, cures_tried;
+    size_t cures_left_out;     /* changes that would take too long to simulate, beside the run itself */
     const char *host_short;    /* where none suffices on these GPUs, one that fits them, but not their nodes; or NULL */
     dts_cure *other_trainings; /* where none suffices on these GPUs: adapters or shorter samples that do */
     size_t other_training_count;
