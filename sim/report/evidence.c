@@ -199,6 +199,8 @@ double dts_evidence_memory_within(const dts_evidence *evidence, const char *left
     return total > 0 && sources > LEAST_SOURCES - 0.5 ? within / total : -1;
 }
 
+const double dts_evidence_sure = 0.85;
+
 double dts_evidence_memory_most(const dts_evidence *evidence, double share) {
     double least = 0;
     for (size_t i = 0; i < evidence->count; i++) {
@@ -259,9 +261,17 @@ dts_published_run dts_evidence_of(const dts_scenario *scenario, const dts_result
                                .mfu = result->mfu};
 }
 
+static void add_fit_shares(const dts_evidence *evidence, dts_cure *cures, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        cures[i].fit_share = fmax(dts_evidence_memory_within(evidence, NULL, cures[i].room), 0);
+    }
+}
+
 static dts_status fill_in(const dts_evidence *evidence, const dts_published_run *like, dts_result *result) {
     double low = 0, high = 0;
     size_t nearest[NEAREST_SHOWN];
+    add_fit_shares(evidence, result->cures, result->cure_count);
+    add_fit_shares(evidence, result->other_trainings, result->other_training_count);
     const double room = (result->capacity_gib - result->memory_gib.context) / result->peak_allocated_gib;
     result->likely.fit_share = fmax(dts_evidence_memory_within(evidence, NULL, room), 0);
     if (!result->fits || !dts_evidence_range(evidence, like, NULL, LIKELY_SHARE, &low, &high)) {
@@ -319,16 +329,11 @@ dts_status dts_evidence_open(const dts_profile_paths *folders, dts_arena *arena,
     return status == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
 }
 
-dts_status dts_evidence_attach(const dts_profile_paths *folders, const dts_scenario *scenario, dts_result *result,
+dts_status dts_evidence_attach(const dts_evidence *evidence, const dts_scenario *scenario, dts_result *result,
                                dts_diag *diag) {
-    dts_evidence evidence;
     if (dts_scenario_get(scenario)->training.mode != DTS_MODE_TRAIN) {
         return DTS_OK;
     }
     const dts_published_run like = dts_evidence_of(scenario, result);
-    dts_status status = dts_evidence_open(folders, result->arena, &evidence, diag);
-    if (status == DTS_OK && fill_in(&evidence, &like, result) != DTS_OK) {
-        status = dts_diag_nomem(diag);
-    }
-    return status;
+    return fill_in(evidence, &like, result) == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
 }

@@ -44,6 +44,8 @@ bool dts_evidence_range(const dts_evidence *evidence, const dts_published_run *l
 /* Of the figures of memory, weighed as above, those of at most `most` times their predictions, 0 to 1; negative with
  * fewer than five sources. left_out: as above. */
 double dts_evidence_memory_within(const dts_evidence *evidence, const char *left_out, double most);
+/* The share of published figures from which on a plan surely fits: nine of ten, rounded. */
+extern const double dts_evidence_sure;
 /* The least multiple of their predictions that `share` of them keep within; 0: unknown. */
 double dts_evidence_memory_most(const dts_evidence *evidence, double share);
 
@@ -54,9 +56,9 @@ size_t dts_evidence_nearest(const dts_evidence *evidence, const dts_published_ru
 /* What identifies a scenario's run, without table, id, source and ratio; borrows from both. */
 dts_published_run dts_evidence_of(const dts_scenario *scenario, const dts_result *result);
 
-/* Fills in result->likely from the record of the published runs, where one of the folders has it and the scenario
- * trains; its time stays unknown where it does not fit. */
-dts_status dts_evidence_attach(const dts_profile_paths *folders, const dts_scenario *scenario, dts_result *result,
+/* Fills in result->likely, and how sure its cures are, where the scenario trains; its time stays unknown where it does
+ * not fit. The result's arena, or one that lives as long, owns evidence. */
+dts_status dts_evidence_attach(const dts_evidence *evidence, const dts_scenario *scenario, dts_result *result,
                                dts_diag *diag);
 
 #endif

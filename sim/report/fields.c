@@ -129,12 +129,19 @@ static const dts_report_field stage_fields[] = {
 };
 
 static const dts_report_field cure_fields[] = {
-    FIELD(dts_cure, NULL, change, DTS_REPORT_STRING),          FIELD(dts_cure, NULL, fits, DTS_REPORT_FLAG),
-    FIELD(dts_cure, NULL, gpus, DTS_REPORT_INTEGER),           FIELD(dts_cure, NULL, needed_gib, DTS_REPORT_NUMBER),
-    FIELD(dts_cure, NULL, peak_device_gib, DTS_REPORT_NUMBER), FIELD(dts_cure, NULL, unserved_gib, DTS_REPORT_NUMBER),
-    FIELD(dts_cure, NULL, retries, DTS_REPORT_INTEGER),        FIELD(dts_cure, NULL, retry_share, DTS_REPORT_NUMBER),
-    FIELD(dts_cure, NULL, tokens_per_s, DTS_REPORT_NUMBER),    FIELD(dts_cure, NULL, coarse, DTS_REPORT_FLAG),
-    FIELD(dts_cure, NULL, verdict, DTS_REPORT_STRING),         FIELD(dts_cure, NULL, spelled, DTS_REPORT_STRING),
+    FIELD(dts_cure, NULL, change, DTS_REPORT_STRING),
+    FIELD(dts_cure, NULL, fits, DTS_REPORT_FLAG),
+    FIELD(dts_cure, NULL, gpus, DTS_REPORT_INTEGER),
+    FIELD(dts_cure, NULL, needed_gib, DTS_REPORT_NUMBER),
+    FIELD(dts_cure, NULL, peak_device_gib, DTS_REPORT_NUMBER),
+    FIELD(dts_cure, NULL, unserved_gib, DTS_REPORT_NUMBER),
+    FIELD(dts_cure, NULL, retries, DTS_REPORT_INTEGER),
+    FIELD(dts_cure, NULL, retry_share, DTS_REPORT_NUMBER),
+    FIELD(dts_cure, NULL, tokens_per_s, DTS_REPORT_NUMBER),
+    FIELD(dts_cure, NULL, fit_share, DTS_REPORT_NUMBER),
+    FIELD(dts_cure, NULL, coarse, DTS_REPORT_FLAG),
+    FIELD(dts_cure, NULL, verdict, DTS_REPORT_STRING),
+    FIELD(dts_cure, NULL, spelled, DTS_REPORT_STRING),
 };
 
 #define TABLE(items) \

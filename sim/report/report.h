@@ -20,6 +20,7 @@ typedef struct dts_report_format {
     const char *name;
     const char *summary;
     dts_status (*write)(const dts_result *result, const dts_report_options *options, dts_text *out);
+    bool lists; /* does it hold rows of what there are several of, such as cures? */
 } dts_report_format;
 
 /* text, json, csv. */

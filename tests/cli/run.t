@@ -86,6 +86,14 @@ $ dtsim run gcp-data-parallel/limit-ddp --set model=mingpt-13b -o page.txt; grep
 1
 $ dtsim run gcp-data-parallel/limit-ddp --set model=mingpt-13b --check -o page.txt
 [4]
+% What helps is simulated, but where nobody asked for it or there is no place for it: then only the run itself is.
+$ dtsim run gcp-data-parallel/limit-ddp --set model=mingpt-13b --format json | grep -cE '"(change|fit_share)":' | awk '{ print ($1 > 2 ? "some" : "none") }'
+some
+$ dtsim run gcp-data-parallel/limit-ddp --set model=mingpt-13b --format json --no-hints | grep -A1 -E '"cures"'
+	"cures":	[],
+	"other_trainings":	[],
+$ dtsim run gcp-data-parallel/limit-ddp --set model=mingpt-13b --no-hints | grep -c -E 'DOES NOT FIT|What helps'
+1
 $ dtsim run gcp-data-parallel/scaling-ddp --check -o page.txt
 % Colour only where it is wanted.
 $ dtsim run gcp-data-parallel/scaling-ddp | grep -c $'\033'

@@ -42,7 +42,7 @@ _dtsim_values() {
 _dtsim_options() {
     local common='--output --color --width --charset --help'
     case $1 in
-        run) echo "--set --tokens --format --timeline --from --to --trace --html --dump --check --wall-time $common" ;;
+        run) echo "--set --tokens --format --timeline --from --to --trace --html --dump --check --no-hints --wall-time $common" ;;
         sweep) echo "--vary --set --store --threads --format --html $common" ;;
         advise) echo "--set --threads --format --html $common" ;;
         map) echo "--across --down --panels --best-of --set --threads --format --html $common" ;;

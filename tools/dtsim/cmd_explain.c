@@ -97,8 +97,10 @@ static dts_status explain(const explain_arguments *a) {
     dts_scenario *scenario = load(a, &subject);
     dts_result *result = NULL;
     status = dts_explain(&request, &result, a->tool->diag);
+    dts_evidence evidence;
     if (status == DTS_OK && scenario != NULL) {
-        status = dts_evidence_attach(&a->tool->profiles, scenario, result, a->tool->diag);
+        status = dts_evidence_open(&a->tool->profiles, a->tool->arena, &evidence, a->tool->diag);
+        status = status == DTS_OK ? dts_evidence_attach(&evidence, scenario, result, a->tool->diag) : status;
     }
     dts_scenario_free(scenario);
     if (status != DTS_OK) {

@@ -11,6 +11,7 @@
 #include "command.h"
 #include "dump.h"
 #include "interop/interop.h"
+#include "progress.h"
 #include "report/evidence.h"
 #include "report/report.h"
 #include "run/run.h"
@@ -26,6 +27,7 @@ enum {
     OPTION_HTML,
     OPTION_DUMP,
     OPTION_CHECK,
+    OPTION_NO_HINTS,
     OPTION_WALL_TIME
 };
 
@@ -40,6 +42,7 @@ static const struct argp_option options[] = {
     {"html", OPTION_HTML, "FILE", 0, "write all of it as one web page as well", 3},
     {"dump", OPTION_DUMP, "FOLDER", 0, "write each hop to a file: document, scenario, task graph, result", 3},
     {"check", OPTION_CHECK, NULL, 0, "exit with 4 when the plan does not fit in memory", 3},
+    {"no-hints", OPTION_NO_HINTS, NULL, 0, "do not simulate what helps a plan that does not fit or has retries", 3},
     {"wall-time", OPTION_WALL_TIME, NULL, 0, "JSON: add how long the simulation itself took", 3},
     {0},
 };
@@ -49,7 +52,7 @@ typedef struct run_arguments {
     const char *scenario;
     dts_overrides overrides;
     const dts_report_format *format;
-    bool timeline, check, wall_time;
+    bool timeline, check, wall_time, no_hints;
     double from_s, to_s;
     const char *trace_path, *html_path, *dump_path;
 } run_arguments;
@@ -105,6 +108,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
             return dts_tool_output_folder(a->tool, "--dump", argument, &a->dump_path);
         case OPTION_CHECK:
             a->check = true;
+            return 0;
+        case OPTION_NO_HINTS:
+            a->no_hints = true;
             return 0;
         case OPTION_WALL_TIME:
             a->wall_time = true;
@@ -162,6 +168,51 @@ static dts_status spell_cures(const run_arguments *a, const dts_subject *subject
     return status;
 }
 
+/* Is there a place where what helps would stand? CSV holds no lists. */
+static bool wants_hints(const run_arguments *a) {
+    return !a->no_hints && (a->format->lists || a->html_path != NULL || a->dump_path != NULL);
+}
+
+/* From the first change on, its lines say more than that something is simulated. */
+static void tell_tried(void *context, size_t done, size_t total, const char *what) {
+    const struct itimerval never = {.it_value = {.tv_sec = 0}};
+    setitimer(ITIMER_REAL, &never, NULL);
+    dts_progress_tell(context, done, total, what);
+}
+
+static dts_status simulate_loaded(const run_arguments *a, const dts_subject *subject, const dts_scenario *scenario,
+                                  dts_result **out) {
+    const struct itimerval second = {.it_value = {.tv_sec = 1}};
+    const struct itimerval never = {.it_value = {.tv_sec = 0}};
+    dts_tool *tool = a->tool;
+    dts_text named = {0};
+    dts_progress progress;
+    dts_evidence evidence;
+    dts_status status = dts_evidence_open(&tool->profiles, tool->arena, &evidence, tool->diag);
+    if (status == DTS_OK && name_subject(a, &named) != DTS_OK) {
+        status = dts_diag_nomem(tool->diag);
+    }
+    if (status == DTS_OK) {
+        signal(SIGALRM, still_simulating);
+        setitimer(ITIMER_REAL, isatty(STDERR_FILENO) ? &second : &never, NULL);
+        dts_progress_begin(&progress, "changes tried");
+        const dts_run_options run = {.timeline = a->timeline || a->trace_path != NULL || a->html_path != NULL,
+                                     .graph = a->dump_path != NULL,
+                                     .cures = wants_hints(a),
+                                     .sure_room = dts_evidence_memory_most(&evidence, dts_evidence_sure),
+                                     .progress = tell_tried,
+                                     .progress_context = &progress,
+                                     .named = dts_text_string(&named)};
+        status = dts_run(scenario, &run, out, tool->diag);
+        setitimer(ITIMER_REAL, &never, NULL);
+        dts_progress_end(&progress);
+    }
+    status = status == DTS_OK ? spell_cures(a, subject, scenario, *out) : status;
+    status = status == DTS_OK ? dts_evidence_attach(&evidence, scenario, *out, tool->diag) : status;
+    dts_text_free(&named);
+    return status;
+}
+
 static dts_status simulate(const run_arguments *a, dts_result **out) {
     dts_subject subject;
     dts_status status = dts_subject_find(a->tool, a->scenario, &a->overrides, &subject);
@@ -182,23 +233,7 @@ static dts_status simulate(const run_arguments *a, dts_result **out) {
             return status;
         }
     }
-    signal(SIGALRM, still_simulating);
-    const struct itimerval second = {.it_value = {.tv_sec = 1}};
-    const struct itimerval never = {.it_value = {.tv_sec = 0}};
-    if (isatty(STDERR_FILENO)) {
-        setitimer(ITIMER_REAL, &second, NULL);
-    }
-    dts_text named = {0};
-    status = name_subject(a, &named) == DTS_OK ? DTS_OK : dts_diag_nomem(a->tool->diag);
-    const dts_run_options options_of_run = {.timeline = a->timeline || a->trace_path != NULL || a->html_path != NULL,
-                                            .graph = a->dump_path != NULL,
-                                            .cures = true,
-                                            .named = dts_text_string(&named)};
-    status = status == DTS_OK ? dts_run(scenario, &options_of_run, out, a->tool->diag) : status;
-    setitimer(ITIMER_REAL, &never, NULL);
-    status = status == DTS_OK ? spell_cures(a, &subject, scenario, *out) : status;
-    status = status == DTS_OK ? dts_evidence_attach(&a->tool->profiles, scenario, *out, a->tool->diag) : status;
-    dts_text_free(&named);
+    status = simulate_loaded(a, &subject, scenario, out);
     dts_scenario_free(scenario);
     return status;
 }

@@ -7,7 +7,6 @@
 #include "search_write.h"
 
 static const double GIB = 1024.0 * 1024.0 * 1024.0;
-static const double sure = 0.85; /* of the published figures: nine of ten, rounded */
 
 /* What a GPU has for tensors. */
 static double tensors_gib(const dts_search *search) {
@@ -30,7 +29,7 @@ static const dts_finding *best_that_is_sure(const dts_search *search, const dts_
         const dts_finding *f = &search->findings[i];
         const bool holds = f->outcome.kind == DTS_OUTCOME_SIMULATED && f->outcome.figures.fits &&
                            !(f->outcome.figures.unserved_gib > 0) && dts_search_launchable(search, f);
-        if (holds && dts_search_fit_share(search, evidence, f) >= sure) {
+        if (holds && dts_search_fit_share(search, evidence, f) >= dts_evidence_sure) {
             return f;
         }
     }
@@ -50,7 +49,7 @@ static bool memory_is_given(const dts_search_writing *options) {
 /* The memory of a GPU on which plans that just fit leave as much on this one as is sure. */
 static double sure_memory_gib(const dts_search *search, const dts_evidence *evidence) {
     const double memory = search->base->cluster.gpu.memory_B / GIB, tensors = tensors_gib(search);
-    return memory - tensors + tensors / dts_evidence_memory_most(evidence, sure);
+    return memory - tensors + tensors / dts_evidence_memory_most(evidence, dts_evidence_sure);
 }
 
 void dts_search_room(const dts_search *search, const dts_search_writing *options, dts_text *out) {
@@ -60,7 +59,7 @@ void dts_search_room(const dts_search *search, const dts_search_writing *options
         return;
     }
     const double share = dts_search_fit_share(search, options->evidence, plan);
-    if (share < 0 || share >= sure) {
+    if (share < 0 || share >= dts_evidence_sure) {
         return;
     }
     char buffer[32];

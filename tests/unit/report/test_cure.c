@@ -166,6 +166,14 @@ static void simulated_cures_come_first(void **state) {
                            "What helps, simulated:\n  training.micro_batch=1 (31.2 GiB, -4 % tokens/s);\n  "
                            "parallelism.data_parallel=fsdp cluster.nodes=9 (38.0 GiB, "
                            "fits, but 1 allocator retry costs 2.0 % of the iteration, on 99 GPUs)."));
+    cures[0].fit_share = 0.42;
+    cures[1].fit_share = 0.93; /* sure enough */
+    dts_text_clear(&text);
+    dts_report_cure(&s.result, &text);
+    assert_non_null(strstr(dts_text_string(&text),
+                           "micro_batch=1 (31.2 GiB, enough in 4 of 10 published runs, -4 % tokens/s);\n  "
+                           "parallelism.data_parallel=fsdp cluster.nodes=9 (38.0 GiB, fits, but"));
+    cures[0].fit_share = 0;
     cures[0].coarse = true;
     cures[0].spelled = "Trainer: per_device_train_batch_size=1";
     dts_text_clear(&text);
@@ -205,6 +213,13 @@ static void simulated_cures_come_first(void **state) {
                            "None of the 12 changes that were simulated suffices, alone, together or on more nodes; "
                            "nearest comes training.micro_batch=1, which needs 30.0 GiB. `dtsim search here.yaml --set "
                            "training.micro_batch=2` looks at every legal plan."));
+    s.result.cures_left_out = 30;
+    dts_text_clear(&text);
+    dts_report_cure(&s.result, &text);
+    assert_non_null(strstr(dts_text_string(&text),
+                           "simulated suffices; nearest comes training.micro_batch=1, which needs 30.0 GiB. 30 more "
+                           "were left out: they take too long. `dtsim search"));
+    s.result.cures_left_out = 0;
     s.result.host_short = "offload.optimizer=cpu";
     dts_text_clear(&text);
     dts_report_cure(&s.result, &text);
