@@ -164,12 +164,12 @@ static void write_shares(const page *p) {
     } rows[] = {
         {"compute", "kernels of forward, recomputation and backward run", t->compute},
         {"exposed communication", "the compute stream waits for a transfer", t->exposed_communication},
-        {"bubble", "it waits for another stage", t->bubble},
+        {"bubble", "it waits for a pass of another stage", t->bubble},
         {"exposed offload", "it waits for a copy from or to the host", t->exposed_offload},
         {"host", "it waits for a kernel to be launched", t->launches},
         {"allocator", "it waits for cudaFree and cudaMalloc: memory is near the GPU's capacity", t->allocator},
         {"token counts", "it waits for the host, which waits for the token counts of experts", t->token_counts},
-        {"optimizer", "the optimizer's kernels run, or wait for their launch", t->optimizer},
+        {"optimizer", "the optimizer's step runs, on the GPU or the CPU, or waits for its launches", t->optimizer},
         {"input", "it waits for data", t->input_wait},
     };
     static const char *const titles[] = {"term", "time", "share", "what it is"};

@@ -8,8 +8,13 @@
  *   transfer                         exposed_communication
  *   copy from or to host memory      exposed_offload
  *   making a batch, or its copy      input_wait
- *   anything on another device       bubble
- * So the shares sum to the iteration time exactly, in picoseconds, whatever the schedule. Where the iteration is a
+ *   anything on another device       bubble, but for its step
+ * A step, with its copies and what it exchanges with other replicas, begins behind the last pass: no order of the
+ * pipeline hides it, so that whoever waits for another device's keeps the names above. Once a wait has led back to
+ * another device's pass, what that one waited for is the pipeline's bubble, whatever it was.
+ * So is the device's own step while others have passes to do: it costs nothing then, and would count twice beside the
+ * step that is waited for.
+ * The shares sum to the iteration time exactly, in picoseconds, whatever the schedule. Where the iteration is a
  * window of what was simulated, everything is cut at its borders. */
 #include <stdlib.h>
 
@@ -46,8 +51,31 @@ bool dts_takes_part(const dts_measured *m, dts_id task, dts_id device) {
     return part;
 }
 
-static void charge_wait(tally *t, dts_id blocker, dts_time length, bool for_optimizer) {
+/* Is a task part of a pass, or passes something on between stages, rather than part of a step? */
+static bool is_of_pass(const dts_task_info *info) {
+    switch ((dts_role)info->role) {
+        case DTS_ROLE_FORWARD:
+        case DTS_ROLE_RECOMPUTE:
+        case DTS_ROLE_BACKWARD:
+        case DTS_ROLE_BACKWARD_WEIGHT:
+        case DTS_ROLE_INPUT:
+            return true;
+        case DTS_ROLE_COMMUNICATION:
+            return info->group != DTS_GROUP_DATA && info->group != DTS_GROUP_REPLICA &&
+                   info->group != DTS_GROUP_EXPERT_DATA && info->group != DTS_GROUP_EMBEDDING;
+        case DTS_ROLE_OPTIMIZER:
+        case DTS_ROLE_OFFLOAD:
+        case DTS_ROLE_HOST:
+        case DTS_ROLE_COUNT:
+            break;
+    }
+    return false;
+}
+
+/* anyones: another device's tasks keep their names, too. */
+static void charge_wait(tally *t, dts_id blocker, dts_time length, bool for_optimizer, bool anyones) {
     const dts_task_info *info = info_of(t->m, blocker);
+    const bool named = anyones || info->device == t->device;
     switch ((dts_role)info->role) {
         case DTS_ROLE_HOST:
             *(for_optimizer ? &t->optimizer : &t->host) += length;
@@ -55,7 +83,7 @@ static void charge_wait(tally *t, dts_id blocker, dts_time length, bool for_opti
             t->counts += info->counts && !for_optimizer ? length : 0;
             break;
         case DTS_ROLE_COMMUNICATION:
-            if (dts_takes_part(t->m, blocker, t->device)) {
+            if (anyones || dts_takes_part(t->m, blocker, t->device)) {
                 t->communication += length;
                 t->out->exposed_by_row[info->group][column(info->collective)] += dts_time_to_s(length);
             } else {
@@ -63,13 +91,13 @@ static void charge_wait(tally *t, dts_id blocker, dts_time length, bool for_opti
             }
             break;
         case DTS_ROLE_OFFLOAD:
-            *(info->device == t->device ? &t->offload : &t->bubble) += length;
+            *(named ? &t->offload : &t->bubble) += length;
             break;
         case DTS_ROLE_INPUT:
             *(info->device == t->device ? &t->input : &t->bubble) += length;
             break;
-        case DTS_ROLE_OPTIMIZER: /* on the CPU */
-            *(info->device == t->device ? &t->optimizer : &t->bubble) += length;
+        case DTS_ROLE_OPTIMIZER: /* on the CPU, or another's */
+            *(named ? &t->optimizer : &t->bubble) += length;
             break;
         case DTS_ROLE_FORWARD:
         case DTS_ROLE_RECOMPUTE:
@@ -140,13 +168,15 @@ static dts_id first_of_run(const dts_measured *m, dts_id task) {
 /* Charges [from, to), the wait that ended with blocker's end. */
 static void charge_gap(tally *t, dts_time from, dts_time to, dts_id blocker, bool for_optimizer) {
     const dts_time *starts = dts_simulation_starts(t->m->simulation);
+    bool step = for_optimizer; /* so far it has led back through steps only */
     dts_measured_cut(t->m, &from, &to);
     while (to > from && blocker != DTS_NO_ID) {
         bool own = run_key(info_of(t->m, blocker)) == t->device;
-        dts_id first = own ? blocker : first_of_run(t->m, blocker);
+        step = step && (own || !is_of_pass(info_of(t->m, blocker)));
+        dts_id first = own || step ? blocker : first_of_run(t->m, blocker);
         dts_time begin = starts[first] > from ? starts[first] : from;
         if (begin < to) {
-            charge_wait(t, blocker, to - begin, for_optimizer);
+            charge_wait(t, blocker, to - begin, for_optimizer, step);
             to = begin;
         }
         blocker = dts_simulation_blocker(t->m->simulation, first);
@@ -192,6 +222,24 @@ static size_t first_in_window(const dts_measured *m, const dts_id *tasks, size_t
     return low;
 }
 
+/* When the pass of others ends that the last step waits for; 0: it waits for one of the device's own. */
+static dts_time last_pass_of_others(const tally *t) {
+    dts_id task = t->m->last_task;
+    while (task != DTS_NO_ID && !is_of_pass(info_of(t->m, task))) {
+        task = dts_simulation_blocker(t->m->simulation, task);
+    }
+    const bool others = task != DTS_NO_ID && !dts_takes_part(t->m, task, t->device);
+    return others ? dts_simulation_ends(t->m->simulation)[task] : 0;
+}
+
+/* The tasks of a compute stream that go before its last step. */
+static size_t tasks_before_step(const dts_measured *m, const dts_id *tasks, size_t count) {
+    while (count > 0 && info_of(m, tasks[count - 1])->role == DTS_ROLE_OPTIMIZER) {
+        count--;
+    }
+    return count;
+}
+
 void dts_account_device(const dts_measured *all, dts_id device, dts_accounts *out) {
     const dts_measured own = dts_measured_on(all, device);
     const dts_measured *m = &own;
@@ -203,15 +251,24 @@ void dts_account_device(const dts_measured *all, dts_id device, dts_accounts *ou
     const dts_id *tasks = dts_graph_stream_tasks(m->lowered->graph, m->lowered->compute_stream[device], &count);
     size_t first = first_in_window(m, tasks, count);
     dts_time now = first > 0 ? ends[tasks[first - 1]] : 0;
+    const size_t step = all->begins == NULL ? tasks_before_step(m, tasks, count) : count;
+    const dts_time hidden = last_pass_of_others(&t);
     for (size_t i = first; i < count && now < m->to; i++) {
         dts_id task = tasks[i];
+        if (i >= step && now < hidden) {
+            charge_gap(&t, now, hidden, m->last_task, true);
+            now = hidden;
+        }
+        if (ends[task] <= now) {
+            continue;
+        }
         bool optimizer = info_of(m, task)->role == DTS_ROLE_OPTIMIZER;
         if (starts[task] > now) {
             charge_gap(&t, now, starts[task], dts_simulation_blocker(m->simulation, task), optimizer);
         }
-        now = ends[task];
-        dts_time begin = starts[task];
-        dts_time end = now;
+        dts_time begin = starts[task] > now ? starts[task] : now;
+        dts_time end = ends[task];
+        now = end;
         dts_time inside = dts_measured_cut(m, &begin, &end);
         if (info_of(m, task)->block != NULL) {
             if (starts[task] >= m->from && starts[task] < m->to) {

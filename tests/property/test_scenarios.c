@@ -6,7 +6,7 @@
  *   memory is never negative (the engine refuses that) and at the end what lives the whole iteration; peaks are not
  *   below it
  *   spans of a stream do not overlap, and none leaves the iteration
- *   exposed communication is no more than there was
+ *   what is exposed of transfers sums to exposed communication
  *   a narrower window of attention is never slower, and one as long as the sequence changes nothing; attention and
  *   feed-forward block side by side are never slower with tensor parallelism than one after the other, but for the host
  *   doubling every bandwidth, or the GPU's rates, is never slower; halving the launch cost is never slower

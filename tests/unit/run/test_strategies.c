@@ -347,6 +347,32 @@ static void steps_on_the_cpu_take_what_was_measured(void **state) {
     }
 }
 
+/* The last of these stages has the head and with it most of the critical path, the first ends the iteration: what the
+ * step of the first takes longer on the CPU, the last waits for under the same names. */
+static void a_wait_for_the_step_of_another_stage_is_no_bubble(void **state) {
+    (void)state;
+    static const char *const settings =
+        "model.vocab=8000 training.global_batch=256 parallelism.pipeline=2 parallelism.schedule=1f1b "
+        "parallelism.partition=uniform stack=megatron-core training.optimizer=adamw parallelism.data_parallel=zero1 "
+        "stack.optimizer.cpu_thread_bandwidth=200GB/s offload.optimizer=%s";
+    dts_result *r[2];
+    for (int cpu = 0; cpu < 2; cpu++) {
+        char all[320];
+        snprintf(all, sizeof all, settings, cpu ? "cpu" : "none");
+        r[cpu] = simulate_text(base, all);
+        assert_close(sum_of_shares(&r[cpu]->time_s), r[cpu]->iteration_time_s, 1e-12, 0);
+        assert_true(r[cpu]->stages[1].compute_s > r[cpu]->stages[0].compute_s);
+        assert_close(r[cpu]->time_s.compute, r[cpu]->stages[1].compute_s, 1e-12, 0); /* it is the critical one */
+    }
+    const dts_time_shares *gpu = &r[0]->time_s, *cpu = &r[1]->time_s;
+    double longer_s = r[1]->iteration_time_s - r[0]->iteration_time_s;
+    assert_true(longer_s > 0.1 * r[0]->iteration_time_s);
+    assert_close(cpu->optimizer - gpu->optimizer + cpu->exposed_offload, longer_s, 1e-3, 0);
+    assert_close(cpu->bubble, gpu->bubble, 1e-9, 0);
+    dts_result_free(r[0]);
+    dts_result_free(r[1]);
+}
+
 /* Megatron-Bridge, its card on offload: 1.9 billion parameters a GPU take 2.88 s more than on the GPU. NeMo RL, pull
  * request 3628: 0.926 s for 596 million. */
 static void megatrons_step_on_the_cpu_takes_what_was_measured(void **state) {
@@ -554,6 +580,7 @@ int main(void) {
         cmocka_unit_test(pageable_memory_is_slower),
         cmocka_unit_test(gpus_share_a_pcie_switch),
         cmocka_unit_test(what_does_not_fit_on_the_host_is_said),
+        cmocka_unit_test(a_wait_for_the_step_of_another_stage_is_no_bubble),
         cmocka_unit_test(senseless_offload_is_refused),
         cmocka_unit_test(a_pipeline_of_one_process_stays_on_its_node),
     };
