@@ -106,6 +106,7 @@ void dts_sharing_join(dts_sharing *sharing, dts_id task, dts_time now) {
     moving->rate = moving->fair_rate = 0;
     moving->updated = now;
     moving->heap_slot = DTS_NO_ID;
+    moving->held_by = DTS_NO_ID;
     moving->visit = 0;
     moving->fixed = false;
     for (uint32_t i = 0; i < flow->hop_count; i++) {
@@ -143,6 +144,7 @@ static void remove_member(dts_sharing *sharing, dts_id resource, uint32_t moving
     }
     members[i] = members[--shared->member_count];
     note_change(sharing, resource);
+    shared->wide |= sharing->moving[moving].flow->hop_count > 1;
 }
 
 void dts_sharing_leave(dts_sharing *sharing) {
@@ -215,14 +217,41 @@ static void apply_rate(dts_sharing *sharing, uint32_t index, dts_time now, const
     }
 }
 
-static void settle_component(dts_sharing *sharing, dts_time now, const dts_observer *observer) {
-    collect_component(sharing);
-    dts_sharing_solve(sharing);
+/* What was found for the component holds from now on. */
+static void apply_component(dts_sharing *sharing, dts_time now, const dts_observer *observer) {
     for (size_t i = 0; i < sharing->component.flow_count; i++) {
         apply_rate(sharing, sharing->component.flows[i], now, observer);
     }
+}
+
+static void clear_component(dts_sharing *sharing) {
     sharing->component.flow_count = 0;
     sharing->component.resource_count = 0;
+}
+
+static void settle_component(dts_sharing *sharing, dts_time now, const dts_observer *observer) {
+    collect_component(sharing);
+    dts_sharing_solve(sharing);
+    apply_component(sharing, now, observer);
+    clear_component(sharing);
+}
+
+/* Settles a resource whose own flows have changed: apart from all that is connected where that is possible. What else
+ * is settled at this instant may still reach it then. */
+static void settle_resource(dts_sharing *sharing, dts_id resource, dts_time now, const dts_observer *observer) {
+    dts_shared *shared = &sharing->shared[resource];
+    if (shared->visit == sharing->visit || shared->apart == sharing->visit) {
+        return;
+    }
+    if (dts_sharing_solve_within(sharing, resource)) {
+        shared->apart = sharing->visit;
+        apply_component(sharing, now, observer);
+        clear_component(sharing);
+    } else {
+        clear_component(sharing);
+        visit_resource(sharing, resource);
+        settle_component(sharing, now, observer);
+    }
 }
 
 /* Is a flow the only one on all of its way? */
@@ -239,12 +268,14 @@ static bool is_alone(const dts_sharing *sharing, const dts_moving *moving) {
 static void settle_joined(dts_sharing *sharing, uint32_t index, dts_time now, const dts_observer *observer) {
     dts_moving *moving = &sharing->moving[index];
     if (is_alone(sharing, moving)) {
-        moving->fair_rate = dts_sharing_rate_alone(sharing, moving);
+        dts_sharing_solve_alone(sharing, moving);
         apply_rate(sharing, index, now, observer);
-        return;
+    } else if (moving->flow->hop_count == 1) {
+        settle_resource(sharing, moving->hops[0].resource, now, observer);
+    } else {
+        visit_flow(sharing, index);
+        settle_component(sharing, now, observer);
     }
-    visit_flow(sharing, index);
-    settle_component(sharing, now, observer);
 }
 
 void dts_sharing_settle(dts_sharing *sharing, dts_time now, const dts_observer *observer) {
@@ -256,11 +287,15 @@ void dts_sharing_settle(dts_sharing *sharing, dts_time now, const dts_observer *
         settle_joined(sharing, sharing->joined[i], now, observer);
     }
     for (size_t i = 0; i < sharing->changed_count; i++) {
-        dts_shared *shared = &sharing->shared[sharing->changed[i]];
-        shared->changed = false;
-        if (shared->member_count > 0) {
-            visit_resource(sharing, sharing->changed[i]);
+        const dts_id resource = sharing->changed[i];
+        dts_shared *shared = &sharing->shared[resource];
+        const bool wide = shared->wide;
+        shared->changed = shared->wide = false;
+        if (shared->member_count > 0 && wide) {
+            visit_resource(sharing, resource);
             settle_component(sharing, now, observer);
+        } else if (shared->member_count > 0) {
+            settle_resource(sharing, resource, now, observer);
         }
     }
     sharing->joined_count = 0;

@@ -17,6 +17,7 @@ typedef struct dts_moving {
     dts_time updated;   /* ps */
     uint32_t heap_slot; /* its place in the heap of ends; DTS_NO_ID: it has just joined */
     uint32_t visit;     /* the last settlement that came across it */
+    dts_id held_by;     /* the full resource that its rate comes from; DTS_NO_ID: its cap */
     bool fixed;         /* the solver has found its rate */
 } dts_moving;
 
@@ -36,8 +37,10 @@ typedef struct dts_shared {
     uint32_t holds; /* that last now */
     uint32_t open;  /* solver: members not yet fixed */
     uint32_t visit; /* the last settlement that came across it */
+    uint32_t apart; /* the last one that settled it apart from others */
     bool stale;     /* solver: a member was fixed since the last look */
     bool changed;   /* a member has left, or more or less is held, since the last settlement */
+    bool wide;      /* and of those that have left one crossed other resources, too */
 } dts_shared;
 
 /* When a flow ends at its present rate. */
@@ -97,7 +100,11 @@ void dts_sharing_settle(dts_sharing *sharing, dts_time now, const dts_observer *
 /* The solver: sets fair_rate of the flows of sharing->component, and uses up its list of resources. */
 void dts_sharing_solve(dts_sharing *sharing);
 
-/* What it gives a flow that shares nothing. */
-double dts_sharing_rate_alone(const dts_sharing *sharing, const dts_moving *moving);
+/* The same for a flow that shares nothing. */
+void dts_sharing_solve_alone(const dts_sharing *sharing, dts_moving *moving);
+
+/* The same for flows that cross this resource only, where that leaves the rates of all others as they are (fair.c).
+ * False: it does not. */
+bool dts_sharing_solve_within(dts_sharing *sharing, dts_id resource);
 
 #endif

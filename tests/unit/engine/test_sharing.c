@@ -203,6 +203,32 @@ static void a_rate_that_stays_is_left_alone(void **state) {
     dts_graph_free(graph);
 }
 
+/* A long flow over two links, beside another one on the first: what is on the second link alone leaves it its half of
+ * the first, until there are too many. */
+static void flows_of_one_link_slow_others_only_where_they_have_to(void **state) {
+    (void)state;
+    enum { MORE = 4 };
+    dts_graph *graph = graph_with_streams(3 + MORE);
+    dts_id links[] = {dts_graph_add_resource(graph, "a", 1e9), dts_graph_add_resource(graph, "b", 2e9)};
+    dts_id wide = add_flow(graph, 0, 1000, 0, 2, links);
+    dts_id beside = add_flow(graph, 1, 10000, 0, 1, &links[0]);
+    add_fixed(graph, 2, 50 * S);
+    dts_id single = add_flow(graph, 2, 75, 0, 1, &links[1]); /* at 2 - 1/2 until 100 */
+    for (dts_id i = 0; i < MORE; i++) {                      /* each at 2/5 until 175, the wide one, too */
+        add_fixed(graph, 3 + i, 100 * S);
+        add_flow(graph, 3 + i, 30, 0, 1, &links[1]);
+    }
+    int changes[5 + 2 * MORE] = {0};
+    dts_simulation *simulation = simulate(graph, &(dts_observer){.context = changes, .rate_changed = count_change});
+    const dts_time *ends = dts_simulation_ends(simulation);
+    assert_int_equal(ends[single], 100 * S);
+    assert_int_equal(changes[wide], 3);
+    assert_int_equal(ends[wide], 2015 * S);    /* 1/2 until 100, 2/5 until 175, 1/2 */
+    assert_int_equal(ends[beside], 11000 * S); /* what that leaves of a, and all of it in the end */
+    dts_simulation_free(simulation);
+    dts_graph_free(graph);
+}
+
 static void flows_that_join_at_one_instant_are_settled_once(void **state) {
     (void)state;
     enum { FLOWS = 50 };
@@ -267,6 +293,7 @@ int main(void) {
         cmocka_unit_test(weights_of_very_different_size_do_not_starve_anyone),
         cmocka_unit_test(only_what_is_connected_gets_new_rates),
         cmocka_unit_test(a_rate_that_stays_is_left_alone),
+        cmocka_unit_test(flows_of_one_link_slow_others_only_where_they_have_to),
         cmocka_unit_test(flows_that_join_at_one_instant_are_settled_once),
         cmocka_unit_test(holds_of_a_resource_do_not_add_up),
         cmocka_unit_test(a_sixteenth_is_never_held),
