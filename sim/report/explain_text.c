@@ -121,8 +121,8 @@ static void write_title(const page *p) {
     }
     dts_text_end(&title, p->out);
     dts_text line = {0};
-    dts_text_printf(&line, "%s, %s on %" PRId64 " GPU%s of %s; %s", r->model, r->plan, r->gpus, r->gpus == 1 ? "" : "s",
-                    r->cluster, r->stack);
+    dts_text_printf(&line, "%s, %s on %" PRId64 " GPU%s of %s; %s; detail %s", r->model, r->plan, r->gpus,
+                    r->gpus == 1 ? "" : "s", r->cluster, r->stack, r->simulation.detail);
     dts_text_add(p->out, "\n");
     dts_text plain = {0};
     dts_style_plain(p->style, dts_text_string(&line), &plain);

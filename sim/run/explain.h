@@ -9,6 +9,7 @@ typedef struct dts_explain_request {
     const dts_override *overrides;
     size_t override_count;
     const dts_profile_paths *profiles;
+    bool coarse;  /* at the detail that a run takes, not kernel by kernel */
     bool what_if; /* simulate the changes as well: some twenty more runs */
     int threads;  /* simulations at a time; less than 1: one per core */
 } dts_explain_request;

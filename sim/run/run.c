@@ -377,7 +377,7 @@ static dts_status measure(dts_measured *m, const dts_run_options *options, dts_r
 
 /* An explanation is about kernels. */
 static dts_detail detail_for(const dts_fidelity *fidelity, const dts_run_options *options) {
-    bool kernels = fidelity->detail == DTS_DETAIL_AUTO && options != NULL && options->explain;
+    bool kernels = fidelity->detail == DTS_DETAIL_AUTO && options != NULL && options->explain && !options->coarse;
     return kernels ? DTS_DETAIL_KERNEL : (dts_detail)fidelity->detail;
 }
 

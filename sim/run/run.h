@@ -17,6 +17,7 @@ typedef struct dts_run_options {
     void *progress_context;
     const char *named;       /* for cures, how a command line names the scenario: "planning/llama-3-8b --set …" */
     bool explain;            /* keep where time and bytes go, term by term (explanation.h; without what-ifs) */
+    bool coarse;             /* with explain: auto takes the detail that it takes without, not kernels */
     const atomic_bool *stop; /* set by another thread or a signal: DTS_INTERRUPTED instead of a result. NULL: nobody */
     dts_block_cache *blocks; /* for many runs: what layers and stages took in earlier ones (plan/lower/lower.h); NULL:
                                 this run's own. The result has the same bytes either way. */

@@ -242,7 +242,7 @@ static dts_status run_with(const dts_explain_request *request, const change *c, 
         overrides[i] = i < request->override_count ? request->overrides[i] : c->overrides[i - request->override_count];
     }
     dts_status status = dts_scenario_load(request->path, overrides, count, request->profiles, scenario, diag);
-    const dts_run_options options = {.explain = explain};
+    const dts_run_options options = {.explain = explain, .coarse = request->coarse};
     if (status == DTS_OK) {
         status = dts_run(*scenario, &options, out, diag);
     }

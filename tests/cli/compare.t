@@ -159,3 +159,9 @@ $ dtsim compare gcp-data-parallel/scaling-ddp --with training.micro_batch=4 --to
 error: nothing to compare
   help: name two scenarios, or one and --with KEY=VALUE
 [2]
+% The time is that of run, at the detail that it takes.
+$ printf '%s\n' 'model: llama-3-70b' 'cluster: {profile: dgx-h100, nodes: 8}' 'stack: megatron-core' 'training: {global_batch: 512, micro_batch: 1, sequence_length: 8192, precision: bf16}' 'parallelism: {tensor: 8, pipeline: 2}' > large.yaml
+$ dtsim run large.yaml --format json | grep -c '"detail":.*"block"'
+1
+$ for c in run 'compare --with training.optimizer=lion'; do dtsim $c large.yaml --format json | tr -d '\t' | grep -m1 '^"iteration_time_s"'; done | sort -u | wc -l
+1

@@ -161,7 +161,7 @@ $ dtsim explain gcp-data-parallel/scaling-pdp --html advice.html >advice.txt; gr
 $ printf 'model: {profile: gpt2-xl, layers: 8}\ncluster: {profile: dgx-a100-80gb, nodes: 2, gpus_per_node: 1, inter: {hop_latency: 20 ms}}\nstack: {profile: megatron-core, pipeline: {p2p_overlap: true}}\ntraining: {global_batch: 4, micro_batch: 1, sequence_length: 1024, precision: bf16}\nparallelism: {pipeline: 2}\n' >far.yaml; dtsim explain far.yaml | grep -o 'on the way.*network'
 on the way             comm   network
 % A whole run, by the option of run.
-$ dtsim explain gcp-data-parallel/scaling-ddp --no-what-if --tokens 1B | sed -nE 's/[0-9.,]+ (h|USD)/N \1/g; 3p'; dtsim explain gcp-data-parallel/scaling-ddp --tokens 0
+$ dtsim explain gcp-data-parallel/scaling-ddp --no-what-if --tokens 1B | sed -nE 's/[0-9.,]+ (h|USD)/N \1/g; /^  Whole/p'; dtsim explain gcp-data-parallel/scaling-ddp --tokens 0
   Whole run: 1.00 billion tokens in N h for N USD
 error: --tokens: must be above 0, got 0
   help: for instance --tokens 300B

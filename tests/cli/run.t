@@ -293,7 +293,7 @@ $ dtsim run scaling-ddp --width 160 --set cluster.measured=./right.csv --set clu
 $ dtsim run scaling-ddp --width 160 --set cluster.gpu.measured=./right.csv --set training.precision=bf16 | grep -i measured
   Measured              times of 0 of 25 kinds of products and attention
   ! gpu.measured has no time that this plan takes: no product or attention of its shapes, formats and directions; `dtsim explain` shows those
-$ dtsim explain scaling-ddp --no-what-if --set cluster.measured=./other.csv | sed -n 3p
+$ dtsim explain scaling-ddp --no-what-if --set cluster.measured=./other.csv | grep Measured
   Measured: times of 0 of 1 kinds of collectives
 $ dtsim run scaling-ddp --set cluster.measured=./right.csv --html page.html >/dev/null; grep -c '<p>Measured: times of 1 of 1 kinds' page.html
 1

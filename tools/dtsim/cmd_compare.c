@@ -143,7 +143,8 @@ static void run_column(void *context, size_t index) {
     const dts_explain_request request = {.path = c->subject.path,
                                          .overrides = c->subject.overrides,
                                          .override_count = c->subject.override_count,
-                                         .profiles = &a->tool->profiles};
+                                         .profiles = &a->tool->profiles,
+                                         .coarse = true};
     c->diag = dts_diag_new();
     c->status = c->diag != NULL ? dts_explain(&request, &c->result, c->diag) : DTS_NOMEM;
 }
