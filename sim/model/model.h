@@ -369,6 +369,9 @@ double dts_operator_flops(const dts_operator *o);
  * forward only. */
 double dts_model_forward_flops(const dts_model *model, int64_t sequence_length, int64_t queries);
 
+/* Of these FLOPs, the share that causal kernels leave out. */
+double dts_model_masked_share(const dts_model *model, int64_t sequence_length, int64_t queries);
+
 /* The same of one part (of a layer of its kind, or of an end), with experts that have equal shares and no padding. */
 double dts_model_part_flops(const dts_model *model, dts_part part, int64_t sequence_length, int64_t queries);
 

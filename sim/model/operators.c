@@ -297,6 +297,17 @@ double dts_model_forward_flops(const dts_model *model, int64_t sequence_length, 
     return sum;
 }
 
+/* What grows with the square of the sequence is attention: with F(S) = a S + b S^2, half of it is (F(2 S) - 2 F(S))
+ * / 4. One token behind a cache leaves nothing out. */
+double dts_model_masked_share(const dts_model *model, int64_t sequence_length, int64_t queries) {
+    if (!model->causal || queries < sequence_length) {
+        return 0;
+    }
+    const double flops = dts_model_forward_flops(model, sequence_length, sequence_length);
+    const double twice = dts_model_forward_flops(model, 2 * sequence_length, 2 * sequence_length);
+    return (twice - 2 * flops) / 4 / flops;
+}
+
 bool dts_model_wide_stream(const dts_execution *execution) {
     return execution->autocast || execution->adaptation.casts;
 }

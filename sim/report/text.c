@@ -112,6 +112,16 @@ static void facts(const page *p, const char *name, dts_text cells[3]) {
     }
 }
 
+static void write_causal(const page *p) {
+    if (p->result->causal_mfu < 0.9 * p->result->mfu) {
+        dts_text causal = {0};
+        dts_text_printf(&causal, "%.1f %%: MFU counts attention among all tokens, as is usual, and half is computed",
+                        100 * p->result->causal_mfu);
+        fact(p, "Causal MFU", &causal);
+        dts_text_free(&causal);
+    }
+}
+
 static void write_speed(const page *p) {
     const dts_result *r = p->result;
     dts_text_add(p->out, "\n");
@@ -140,13 +150,7 @@ static void write_speed(const page *p) {
     }
     dts_text_add(&gpu[2], " %");
     facts(p, "Per GPU", gpu);
-    if (r->causal_mfu < 0.9 * r->mfu) {
-        dts_text causal = {0};
-        dts_text_printf(&causal, "%.1f %%: MFU counts attention among all tokens, as is usual, and half is computed",
-                        100 * r->causal_mfu);
-        fact(p, "Causal MFU", &causal);
-        dts_text_free(&causal);
-    }
+    write_causal(p);
 
     dts_text overhead[3] = {{0}, {0}, {0}};
     dts_format_count(r->aco_ms_per_sample, &overhead[0]);

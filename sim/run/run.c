@@ -46,17 +46,6 @@ static void describe(const dts_scenario_values *values, const dts_plan *plan, dt
     result->idle_gpus = values->cluster.idle_gpus * values->cluster.nodes;
 }
 
-/* Share of the model's FLOPs that causal kernels leave out: half of what grows with the square of the sequence. With
- * F(S) = a S + b S^2 that is b S^2 / 2 = (F(2 S) - 2 F(S)) / 4. One token behind a cache leaves nothing out. */
-static double masked_share(const dts_plan *plan, int64_t length) {
-    const dts_model *model = plan->job.model;
-    if (!model->causal || dts_plan_decodes(plan)) {
-        return 0;
-    }
-    const double flops = dts_model_forward_flops(model, length, length);
-    return (dts_model_forward_flops(model, 2 * length, 2 * length) - 2 * flops) / 4 / flops;
-}
-
 /* Throughput and utilisation. Model FLOPs count a forward pass once and a backward pass, if there is one, twice, or
  * once where the weights are frozen; no recomputation. */
 static void measure_speed(const dts_measured *m, dts_result *result) {
@@ -78,7 +67,7 @@ static void measure_speed(const dts_measured *m, dts_result *result) {
     double peak = dts_plan_peak_flops(plan) * gpus * time;
     result->model_tflops_per_gpu = model_flops / time / gpus / 1e12;
     result->mfu = model_flops / peak;
-    result->causal_mfu = result->mfu * (1 - masked_share(plan, result->sequence_length));
+    result->causal_mfu = result->mfu * (1 - dts_model_masked_share(plan->job.model, result->sequence_length, computed));
     result->hfu = hardware_flops / peak;
 }
 
