@@ -49,7 +49,9 @@ dts_status dts_branches_add(dts_branches *b, const dts_candidate *candidate, siz
 }
 
 void dts_branches_sort(dts_branches *b) {
-    qsort(b->items, b->count, sizeof *b->items, by_values);
+    if (b->count > 0) { /* without any there is no array */
+        qsort(b->items, b->count, sizeof *b->items, by_values);
+    }
 }
 
 const double *dts_branches_find(const dts_branches *b, const dts_candidate *candidate) {
