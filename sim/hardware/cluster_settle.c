@@ -28,7 +28,8 @@ static void warn_of_wide_nodes(dts_binder *binder, const dts_node *node, const c
 }
 
 /* Each GPU of a node reaches nics_per_gpu of its adapters, and each of these carries its share of the node's goodput:
- * with more adapters than all GPUs reach, the rest carries nothing and what is left is slower. */
+ * with more adapters than all GPUs reach, the rest carries nothing and what is left is slower. Of a number that
+ * is laid over a profile's only: what describes a node by itself may use some of its GPUs. */
 static void warn_of_adapters(dts_binder *binder, const dts_node *node, const char *key, const dts_cluster *cluster) {
     const dts_inter *inter = &cluster->inter;
     const long long had = profile_gpus(node);
@@ -36,7 +37,7 @@ static void warn_of_adapters(dts_binder *binder, const dts_node *node, const cha
     const double reached = gpus * inter->nics_per_gpu, adapters = (double)inter->nics_per_node;
     const dts_node *map = node == NULL ? NULL : dts_node_get(node, "inter");
     const dts_node *own = map == NULL ? NULL : dts_node_get(map, "nics_per_node");
-    if (inter->transport == DTS_TRANSPORT_NONE || reached >= adapters || own == NULL) {
+    if (inter->transport == DTS_TRANSPORT_NONE || reached >= adapters || own == NULL || own->replaced == NULL) {
         return;
     }
     const char *dot = *key == '\0' ? "" : ".";

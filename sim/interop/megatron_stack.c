@@ -50,6 +50,9 @@ const dts_mapping dts_megatron_stack_rules[] = {
     {"stack.fp32_gradients=true; training.precision=fp32", "", OUT, NULL, false},
     {"stack.fp32_gradients=true", "accumulate-allreduce-grads-in-fp32=true", OUT, NULL, false},
     {"stack.fp32_gradients=bf16", "", OUT, NULL, false},
+    /* arguments.py turns it on for bf16 only */
+    {"stack.fp32_gradients=true", "fp16=true; accumulate-allreduce-grads-in-fp32=true", IN, NULL, false},
+    {"stack.fp32_gradients=false", "fp16=true", IN, NULL, false},
     {"stack.optimizer.gradient_clipping=false", "clip-grad=0", 0, NULL, false},
     {"stack.optimizer.gradient_clipping=false", "clip-grad=0.0", IN, NULL, false},
     {"stack.optimizer.gradient_clipping=true", "clip-grad=*", IN, NULL, false},

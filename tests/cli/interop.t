@@ -327,6 +327,7 @@ stack:
   profile: megatron-core
   fuse:
     loss: false
+  fp32_gradients: false
   optimizer:
     gradient_clipping: true
   ddp:

@@ -46,8 +46,9 @@ error: more than 1000000 combinations
   help: vary fewer values, or use `dtsim search`
 [2]
 $ dtsim sweep small.yaml --vary training.micro_batch=1 --store small.yaml
-error: cannot read small.yaml: file is not a database
-[3]
+error: --store would write over small.yaml, which the command line names as 'small.yaml'
+  help: name another file
+[2]
 $ dtsim sweep small.yaml --vary training.micro_bacth=1,2 --format csv
 --vary: error: unknown key 'micro_bacth' [training.micro_bacth]
   help: did you mean 'micro_batch'?

@@ -397,7 +397,7 @@ $ dtsim run scaling-ddp --set training.global_batch=67108864 --set training.micr
 --set: error: 8388608 microbatches a step, more than 1000000 [training.global_batch]
   help: use a larger micro_batch, or global_batch 8000000 at most
 [1]
-$ dtsim run planning/llama-3-8b --set cluster.profile=dgx-h100 --set cluster.inter.nics_per_node=16 2>&1 >/dev/null
+$ dtsim run planning/llama-3-8b --no-hints --set cluster.profile=dgx-h100 --set cluster.inter.nics_per_node=16 2>&1 >/dev/null
 --set: warning: of 16 adapters the 8 GPUs of a node reach 8, 1 each: the others carry nothing, and each has its share of node_goodput [cluster.inter.nics_per_node]
   help: set cluster.inter.nics_per_gpu=2, too, if each GPU reaches as many, or nics_per_node=8
-$ dtsim run planning/llama-3-8b --set cluster.profile=dgx-h100 --set cluster.inter.nics_per_node=16 --set cluster.inter.nics_per_gpu=2 --set cluster.gpus_per_node=4 2>&1 >/dev/null
+$ dtsim run planning/llama-3-8b --no-hints --set cluster.profile=dgx-h100 --set cluster.inter.nics_per_node=16 --set cluster.inter.nics_per_gpu=2 --set cluster.gpus_per_node=4 2>&1 >/dev/null
