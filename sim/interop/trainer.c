@@ -439,7 +439,7 @@ static void settle(dts_settings *out, dts_diag *diag) {
             path = dts_arena_printf(out->arena, "optim%s", path + sizeof optimizer - 1);
         }
         dts_settings_rename(out, s, path == NULL ? NULL : fsdp_key(out->arena, path));
-        if (out->failed) {
+        if (path == NULL || out->failed) {
             return;
         }
         if (strcmp(s->value, "True") == 0 || strcmp(s->value, "False") == 0) {
