@@ -18,31 +18,28 @@ static bool holds(const char *text, size_t length, const char *what) {
     return false;
 }
 
+static bool holds_any(const char *text, size_t length, const char *const *what) {
+    while (*what != NULL && !holds(text, length, *what)) {
+        what++;
+    }
+    return *what != NULL;
+}
+
 /* Hugging Face's Trainer and its kin: their names of the batch, or the starter of their scripts. */
 static bool is_trainer(const char *text, size_t length, bool yaml) {
     static const char *const anywhere[] = {"per_device_train_batch_size", "per-device-train-batch-size",
-                                           "_component_: torchtune", "base_model:"};
-    static const char *const flags[] = {"--model_name_or_path", "--gradient_accumulation_steps", "accelerate launch"};
-    bool is = false;
-    for (size_t i = 0; i < sizeof anywhere / sizeof anywhere[0]; i++) {
-        is = is || holds(text, length, anywhere[i]);
-    }
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0] && !yaml; i++) {
-        is = is || holds(text, length, flags[i]);
-    }
-    return is;
+                                           "_component_: torchtune", "base_model:", NULL};
+    static const char *const flags[] = {"--model_name_or_path", "--gradient_accumulation_steps", "accelerate launch",
+                                        NULL};
+    return holds_any(text, length, anywhere) || (!yaml && holds_any(text, length, flags));
 }
 
 /* What `accelerate config` writes into every file, or its sections. */
 static bool is_accelerate(const char *text, size_t length) {
     static const char *const keys[] = {"distributed_type",   "compute_environment", "num_processes",
                                        "mixed_precision",    "fsdp_config",         "deepspeed_config",
-                                       "megatron_lm_config", "parallelism_config"};
-    bool is = false;
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        is = is || holds(text, length, keys[i]);
-    }
-    return is;
+                                       "megatron_lm_config", "parallelism_config",  NULL};
+    return holds_any(text, length, keys);
 }
 
 const dts_launcher *dts_launcher_guess(const char *name, const char *text, size_t length) {
@@ -110,11 +107,8 @@ static bool has_their_keys(const dts_node *root) {
 static bool reads_like_theirs(const char *text, size_t length) {
     static const char *const ours[] = {"training:", "\"training\":", "cluster:", "extends:"}; /* as a line begins */
     static const char *const theirs[] = {"zero_optimization", "train_batch_size", "train_micro_batch_size_per_gpu",
-                                         "distributed_type:"};
-    bool is = is_trainer(text, length, true);
-    for (size_t i = 0; i < sizeof theirs / sizeof theirs[0]; i++) {
-        is = is || holds(text, length, theirs[i]);
-    }
+                                         "distributed_type:", NULL};
+    bool is = is_trainer(text, length, true) || holds_any(text, length, theirs);
     for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++) {
         const size_t n = strlen(ours[i]);
         for (size_t at = 0; at + n <= length && is; at++) {

@@ -90,7 +90,7 @@ static dts_status check_batch(const dts_job *job, dts_plan *plan, dts_diag *diag
                               t->global_batch, plan->data, t->micro_batch);
     }
     plan->microbatches = t->global_batch / per_step;
-    const int64_t most = 1000000; /* as in orders of schedules: schedule/shape.c */
+    const int64_t most = DTS_MICROBATCHES_MOST;
     if (plan->microbatches > most) {
         snprintf(help, sizeof help, "use a larger micro_batch, or global_batch %" PRId64 " at most", most * per_step);
         return dts_diag_error(diag, NULL, "training.global_batch", help,

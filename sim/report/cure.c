@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "report/evidence.h"
 #include "run/verdict.h"
 
 /* What makes a part of the memory smaller. */
@@ -153,7 +154,7 @@ static void add_cure(const dts_result *r, const dts_cure *c, const char *end, dt
         dts_text_printf(out, "%s, ", c->verdict);
     }
     const int tenths = (int)lround(10 * c->fit_share);
-    if (c->fits && tenths >= 1 && tenths <= 8) {
+    if (c->fits && tenths >= 1 && c->fit_share < dts_evidence_sure) {
         dts_text_printf(out, "enough in %d of 10 published runs, ", tenths);
     }
     if (c->gpus != r->gpus) {

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 
-enum { STAGES_MOST = 1 << 20, MICROBATCHES_MOST = 1000000, EXCERPT = 24 };
+enum { STAGES_MOST = 1 << 20, EXCERPT = 24 };
 
 typedef struct reader {
     dts_cells *cells;
@@ -92,7 +92,7 @@ static dts_status read_action(reader *r, const char *from, const char *to, bool 
         at++;
     }
     const char *word_end = at;
-    bool numbered = take_number(&at, to, MICROBATCHES_MOST, &cell.microbatch);
+    bool numbered = take_number(&at, to, DTS_MICROBATCHES_MOST, &cell.microbatch);
     for (size_t i = 0; i < sizeof left_out / sizeof left_out[0]; i++) {
         if (is_word(word, word_end, left_out[i]) && at == to) {
             ++*r->ignored;

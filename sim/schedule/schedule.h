@@ -14,6 +14,8 @@
 #include "base/arena.h"
 #include "base/diag.h"
 
+enum { DTS_MICROBATCHES_MOST = 1000000 }; /* of one order, drawn or read */
+
 typedef enum dts_op_kind {
     DTS_OP_FORWARD,         /* F */
     DTS_OP_BACKWARD_INPUT,  /* B: gradient of the input only, what the previous stage waits for */

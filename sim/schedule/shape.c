@@ -7,7 +7,6 @@
 enum {
     STAGES_MAX = 4096,
     CHUNKS_MAX = 256,
-    MICROBATCHES_MAX = 1000000,
     OPERATIONS_MAX = 100000000 /* 1e8 operations of 8 bytes: 800 MB, what a workstation can still hold */
 };
 
@@ -23,7 +22,7 @@ static dts_status check_range(const char *what, int value, int maximum, dts_diag
 
 dts_status dts_shape_check(const dts_schedule_shape *shape, dts_diag *diag) {
     dts_status status = check_range("the number of stages", shape->stages, STAGES_MAX, diag);
-    dts_status other = check_range("the number of microbatches", shape->microbatches, MICROBATCHES_MAX, diag);
+    dts_status other = check_range("the number of microbatches", shape->microbatches, DTS_MICROBATCHES_MOST, diag);
     status = status == DTS_OK ? other : status;
     other = check_range("the number of chunks per stage", shape->chunks, CHUNKS_MAX, diag);
     status = status == DTS_OK ? other : status;

@@ -173,9 +173,10 @@ static bool wants_hints(const run_arguments *a) {
     return !a->no_hints && (a->format->lists || a->html_path != NULL || a->dump_path != NULL);
 }
 
+static const struct itimerval never = {.it_value = {.tv_sec = 0}};
+
 /* From the first change on, its lines say more than that something is simulated. */
 static void tell_tried(void *context, size_t done, size_t total, const char *what) {
-    const struct itimerval never = {.it_value = {.tv_sec = 0}};
     setitimer(ITIMER_REAL, &never, NULL);
     dts_progress_tell(context, done, total, what);
 }
@@ -183,7 +184,6 @@ static void tell_tried(void *context, size_t done, size_t total, const char *wha
 static dts_status simulate_loaded(const run_arguments *a, const dts_subject *subject, const dts_scenario *scenario,
                                   dts_result **out) {
     const struct itimerval second = {.it_value = {.tv_sec = 1}};
-    const struct itimerval never = {.it_value = {.tv_sec = 0}};
     dts_tool *tool = a->tool;
     dts_text named = {0};
     dts_progress progress;
