@@ -101,6 +101,7 @@ static const dts_report_field result_fields[] = {
     MEMBER(dts_result, simulation, network, DTS_REPORT_STRING),
     MEMBER(dts_result, simulation, ranks, DTS_REPORT_STRING),
     MEMBER(dts_result, simulation, seed, DTS_REPORT_UINT),
+    MEMBER(dts_result, simulation, microbatches, DTS_REPORT_INTEGER),
 };
 
 static const dts_report_field communication_fields[] = {

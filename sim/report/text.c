@@ -404,7 +404,12 @@ static void write_footer(const page *p) {
     dts_format_count((double)r->simulation.tasks, &line);
     dts_text_add(&line, " tasks, ");
     dts_format_count((double)r->simulation.events, &line);
-    dts_text_printf(&line, " events; detail %s, network %s, ranks %s.", known(r->simulation.detail),
+    dts_text_add(&line, " events");
+    if (r->simulation.microbatches > 0) {
+        dts_text_printf(&line, ", %lld of %lld microbatches, whose steady state stands for the rest",
+                        (long long)r->simulation.microbatches, (long long)r->microbatches);
+    }
+    dts_text_printf(&line, "; detail %s, network %s, ranks %s.", known(r->simulation.detail),
                     known(r->simulation.network), known(r->simulation.ranks));
     dts_text_add(p->out, "\n");
     dts_style_wrap(p->style, dts_text_string(&line), 0, p->out);

@@ -500,26 +500,46 @@ static dts_result *fold_once(const dts_scenario_values *values, folding *fold, c
     return result;
 }
 
-/* The steady state of fewer microbatches stands for all (fold.c). NULL: it does not. */
-static dts_result *run_folded(const dts_scenario_values *values, const dts_plan *plan, const dts_run_options *options,
-                              dts_diag *diag) {
-    folding fold = {0};
-    if (dts_ranks_are_drawn(plan) || !dts_fold_find(plan, &fold.fold)) { /* what is drawn is refused with its reason */
-        return NULL;
+/* Are few microbatches to stand for all? Without a wish for it they are looked for in long iterations, as long as that
+ * costs little beside what it saves. */
+typedef enum wish { WISH_NONE, WISH_CHEAP, WISH_FOLDED } wish;
+
+static wish wish_for(const dts_scenario_values *values, const dts_plan *plan, const dts_run_options *options) {
+    /* thousands of equal microbatches show nothing that a few do not, and take all memory of a computer */
+    static const int64_t many = 4096;
+    const bool pictures = options != NULL && (options->timeline || options->explain || options->graph);
+    const int asked = values->fidelity.microbatches;
+    if (pictures || asked == DTS_MICROBATCHES_ALL || dts_ranks_are_drawn(plan)) { /* each draw is another one */
+        return WISH_NONE;
     }
-    dts_result *result = fold_once(values, &fold, plan, options, diag);
-    while (result == NULL && dts_fold_retry(&fold.fold)) {
-        result = fold_once(values, &fold, plan, options, diag);
+    if (asked == DTS_MICROBATCHES_FOLDED || plan->microbatches > many) {
+        return WISH_FOLDED;
     }
-    return result;
+    return dts_lower_is_long(plan) ? WISH_CHEAP : WISH_NONE;
 }
 
-/* Thousands of equal microbatches show nothing that a few do not, and take all memory of a computer. */
-static bool is_to_fold(const dts_scenario_values *values, const dts_plan *plan, const dts_run_options *options) {
-    static const int64_t many = 4096;
-    bool pictures = options != NULL && (options->timeline || options->explain || options->graph);
-    return !pictures && (values->fidelity.microbatches == DTS_MICROBATCHES_FOLDED ||
-                         (values->fidelity.microbatches == DTS_MICROBATCHES_AUTO && plan->microbatches > many));
+/* May so many microbatches be simulated, with those before, to find out? Without a wish for it a third of all, or three
+ * quarters where nearly nothing was missing. */
+static bool is_worth_it(wish how, const dts_fold *fold, int64_t tried, bool nearly) {
+    const double share = (double)(tried + fold->some) / (double)fold->all;
+    return how == WISH_FOLDED || (how == WISH_CHEAP && share <= (nearly ? 0.75 : 1.0 / 3));
+}
+
+/* The steady state of fewer microbatches stands for all (fold.c). NULL: it does not, or is not wished for. */
+static dts_result *run_folded(const dts_scenario_values *values, const dts_plan *plan, const dts_run_options *options,
+                              dts_diag *diag) {
+    const wish how = wish_for(values, plan, options);
+    folding fold = {0};
+    dts_result *result = NULL;
+    int64_t tried = 0;
+    bool more = how != WISH_NONE && dts_fold_find(plan, &fold.fold), nearly = false;
+    while (result == NULL && more && is_worth_it(how, &fold.fold, tried, nearly)) {
+        tried += fold.fold.some;
+        result = fold_once(values, &fold, plan, options, diag);
+        nearly = fold.fold.nearly;
+        more = dts_fold_retry(&fold.fold);
+    }
+    return result;
 }
 
 /* An asynchronous checkpoint has to be safe before the next one begins; one that comes after the end is none. */
@@ -556,7 +576,7 @@ static dts_status run_said(const dts_scenario_values *values, const dts_provenan
         status = dts_plan_make(&job, arena, &plan, diag);
     }
     dts_result *result = NULL;
-    if (status == DTS_OK && is_to_fold(values, &plan, options)) {
+    if (status == DTS_OK) {
         result = run_folded(values, &plan, options, diag);
     }
     if (status == DTS_OK && result == NULL) {

@@ -22,7 +22,7 @@ static const dts_field fidelity_fields[] = {
              "and full where the cluster has stragglers, jitter or gpu_spread"},
     {FIELD(microbatches), .type = DTS_FIELD_ENUM, .names = microbatch_names, .preset = "auto",
      .help = "all: every microbatch; folded: as many as fill the pipeline and show its steady state, which stands for "
-             "the rest; auto: all, and folded beyond 4096 microbatches"},
+             "the rest; auto: all, and folded in long iterations where few are found to repeat"},
     {FIELD(seed), .type = DTS_FIELD_INT, .maximum = 4294967295, .preset = "1",
      .help = "of what is drawn at random: cluster.jitter and cluster.gpu_spread"},
     {FIELD(allocator), .type = DTS_FIELD_ENUM, .names = allocator_names, .preset = "auto",

@@ -223,9 +223,12 @@ double dts_lower_kernels(const dts_plan *plan) {
     return 60 * (double)plan->job.model->layers * (double)plan->microbatches;
 }
 
+bool dts_lower_is_long(const dts_plan *plan) {
+    return dts_lower_kernels(plan) > many_kernels;
+}
+
 dts_detail dts_lower_detail(const dts_plan *plan, bool flow_network) {
-    return dts_lower_kernels(plan) > many_kernels && dts_blocks_possible(plan) &&
-                   dts_coarse_leaves_out(plan, flow_network) == NULL
+    return dts_lower_is_long(plan) && dts_blocks_possible(plan) && dts_coarse_leaves_out(plan, flow_network) == NULL
                ? DTS_DETAIL_BLOCK
                : DTS_DETAIL_KERNEL;
 }

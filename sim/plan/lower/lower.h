@@ -263,6 +263,8 @@ bool dts_lower_rows_differ(const dts_plan *plan);
 
 /* About how many kernels an iteration has. */
 double dts_lower_kernels(const dts_plan *plan);
+/* So many that `auto` takes what is as exact and sooner done, where there is such. */
+bool dts_lower_is_long(const dts_plan *plan);
 
 /* What `auto` takes: BLOCK for large iterations that it simulates exactly enough, else KERNEL (detail.c). */
 dts_detail dts_lower_detail(const dts_plan *plan, bool flow_network);

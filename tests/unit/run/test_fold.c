@@ -89,6 +89,27 @@ static void the_last_backward_is_the_same_in_all(void **state) {
     dts_result_free(folded);
 }
 
+/* `auto` looks for a steady state where an iteration has some 200,000 kernels, unless its steps are to be seen. */
+static void long_iterations_fold_unasked(void **state) {
+    (void)state;
+    static const struct {
+        const char *settings;
+        bool explain, folds;
+    } cases[] = {
+        {"", false, false}, /* 60 · 8 layers · 120 = 57,600 */
+        {"training.global_batch=960", false, true},
+        {"training.global_batch=960", true, false},
+        {"training.global_batch=960 fidelity.microbatches=all", false, false},
+        {"model.layers=96 training.global_batch=72", false, false}, /* 16 of 36 are too many to try */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        dts_run_options options = {.explain = cases[i].explain};
+        dts_result *r = simulate_with(&options, NULL, base, cases[i].settings, DTS_OK, NULL);
+        assert_int_equal(r->simulation.microbatches > 0, cases[i].folds);
+        dts_result_free(r);
+    }
+}
+
 /* torch Pipe keeps the outputs of all microbatches on its last stage: a quarter of a MB each, which with few of them is
  * below the peak of what gathered parameters and gradients take. */
 static void what_every_microbatch_leaves_behind_is_not_missed(void **state) {
@@ -203,6 +224,7 @@ static void retries_follow_their_rounds(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_steady_pipeline_is_folded),
+        cmocka_unit_test(long_iterations_fold_unasked),
         cmocka_unit_test(retries_follow_their_rounds),
         cmocka_unit_test(lengths_may_settle),
         cmocka_unit_test(nearly_enough_takes_a_round_more),
