@@ -479,9 +479,6 @@ dts_id dts_build_cpu_step(dts_builder *b, dts_stage *stage, double bytes, dts_id
 void dts_build_host_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
                            dts_memory_category category, double bytes);
 
-void dts_build_nvme_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
-                           dts_memory_category category, double bytes);
-
 struct dts_pass;
 /* Are gradients that every microbatch reduces handed over behind the blocks that make them (brief.c)? */
 bool dts_brief_hands_over_behind(const dts_builder *b, const struct dts_pass *pass);
