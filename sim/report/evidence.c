@@ -8,6 +8,7 @@
 
 #include "config/table.h"
 #include "report/fields.h"
+#include "run/verdict.h"
 
 #define RECORD       "scenarios/published/record/runs.csv"
 #define LIKELY_SHARE 0.8
@@ -272,7 +273,7 @@ static dts_status fill_in(const dts_evidence *evidence, const dts_published_run 
     size_t nearest[NEAREST_SHOWN];
     add_fit_shares(evidence, result->cures, result->cure_count);
     add_fit_shares(evidence, result->other_trainings, result->other_training_count);
-    const double room = (result->capacity_gib - result->memory_gib.context) / result->peak_allocated_gib;
+    const double room = dts_memory_room(result, result->peak_allocated_gib);
     result->likely.fit_share = fmax(dts_evidence_memory_within(evidence, NULL, room), 0);
     if (!result->fits || !dts_evidence_range(evidence, like, NULL, LIKELY_SHARE, &low, &high)) {
         return DTS_OK;

@@ -52,7 +52,7 @@ static double simulate_values(const dts_tries *tries, const dts_scenario_values 
         t->cure.fits = r->fits;
         t->cure.gpus = r->gpus;
         t->cure.needed_gib = t->looked_gib = r->peak_allocated_gib + r->memory_gib.context;
-        t->cure.room = (r->capacity_gib - r->memory_gib.context) / r->peak_allocated_gib;
+        t->cure.room = dts_memory_room(r, r->peak_allocated_gib);
         t->cure.peak_device_gib = r->peak_device_gib;
         t->cure.unserved_gib = r->fits ? r->allocator.unserved_gib : 0;
         t->cure.retries = r->fits ? r->allocator.retries : 0;
@@ -114,7 +114,7 @@ static double look_at(const dts_tries *tries, dts_trial *t) {
         t->cure.fits = look.fits;
         t->cure.gpus = t->values.cluster.nodes * t->values.cluster.gpus_per_node;
         t->cure.needed_gib = t->looked_gib;
-        t->cure.room = (r->capacity_gib - r->memory_gib.context) * GIB / look.allocated_B;
+        t->cure.room = dts_memory_room(r, look.allocated_B / GIB);
         t->cure.tokens_per_s = r->tokens_per_s * r->iteration_time_s / look.time_s *
                                (double)t->values.training.global_batch / (double)tries->base->training.global_batch;
         t->host_full = look.host_fill > 1;
