@@ -314,8 +314,12 @@ static dts_status find_record(const dts_profile_paths *folders, dts_arena *arena
     return DTS_OK;
 }
 
-dts_status dts_evidence_open(const dts_profile_paths *folders, dts_arena *arena, dts_evidence *out, dts_diag *diag) {
+dts_status dts_evidence_open(const dts_scenario_values *values, const dts_profile_paths *folders, dts_arena *arena,
+                             dts_evidence *out, dts_diag *diag) {
     *out = (dts_evidence){0};
+    if (values->training.mode != DTS_MODE_TRAIN) {
+        return DTS_OK;
+    }
     const char *path = NULL;
     dts_diag *why = dts_diag_new();
     dts_status status = why != NULL ? find_record(folders, arena, &path) : DTS_NOMEM;
@@ -332,9 +336,6 @@ dts_status dts_evidence_open(const dts_profile_paths *folders, dts_arena *arena,
 
 dts_status dts_evidence_attach(const dts_evidence *evidence, const dts_scenario *scenario, dts_result *result,
                                dts_diag *diag) {
-    if (dts_scenario_get(scenario)->training.mode != DTS_MODE_TRAIN) {
-        return DTS_OK;
-    }
     const dts_published_run like = dts_evidence_of(scenario, result);
     return fill_in(evidence, &like, result) == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
 }

@@ -99,7 +99,8 @@ static dts_status explain(const explain_arguments *a) {
     status = dts_explain(&request, &result, a->tool->diag);
     dts_evidence evidence;
     if (status == DTS_OK && scenario != NULL) {
-        status = dts_evidence_open(&a->tool->profiles, a->tool->arena, &evidence, a->tool->diag);
+        status =
+            dts_evidence_open(dts_scenario_get(scenario), &a->tool->profiles, a->tool->arena, &evidence, a->tool->diag);
         status = status == DTS_OK ? dts_evidence_attach(&evidence, scenario, result, a->tool->diag) : status;
     }
     dts_scenario_free(scenario);

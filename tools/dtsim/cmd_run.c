@@ -188,7 +188,8 @@ static dts_status simulate_loaded(const run_arguments *a, const dts_subject *sub
     dts_text named = {0};
     dts_progress progress;
     dts_evidence evidence;
-    dts_status status = dts_evidence_open(&tool->profiles, tool->arena, &evidence, tool->diag);
+    dts_status status =
+        dts_evidence_open(dts_scenario_get(scenario), &tool->profiles, tool->arena, &evidence, tool->diag);
     if (status == DTS_OK && name_subject(a, &named) != DTS_OK) {
         status = dts_diag_nomem(tool->diag);
     }

@@ -273,8 +273,9 @@ static dts_status write_answer(const search_arguments *a, const dts_search *sear
     dts_text text = {0};
     dts_evidence evidence;
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
-    dts_status status = arena != NULL ? dts_evidence_open(&a->tool->profiles, arena, &evidence, a->tool->diag)
-                                      : dts_diag_nomem(a->tool->diag);
+    dts_status status = arena != NULL
+                            ? dts_evidence_open(search->base, &a->tool->profiles, arena, &evidence, a->tool->diag)
+                            : dts_diag_nomem(a->tool->diag);
     const dts_search_writing options_of_text = {.style = &a->tool->style,
                                                 .top = (size_t)a->top,
                                                 .wall_time = a->wall_time,

@@ -54,8 +54,7 @@ static double sure_memory_gib(const dts_search *search, const dts_evidence *evid
 
 void dts_search_room(const dts_search *search, const dts_search_writing *options, dts_text *out) {
     const dts_finding *plan = dts_search_plan(search);
-    if (options->evidence == NULL || plan == NULL || search->base->training.mode != DTS_MODE_TRAIN ||
-        memory_is_given(options)) {
+    if (options->evidence == NULL || plan == NULL || memory_is_given(options)) {
         return;
     }
     const double share = dts_search_fit_share(search, options->evidence, plan);
