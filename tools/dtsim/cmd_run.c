@@ -245,8 +245,7 @@ static bool write_trace(const void *result, FILE *file) {
 
 static dts_status write_html(dts_tool *tool, const dts_result *result, const char *path) {
     dts_text text = {0};
-    dts_status status = dts_report_html(result, &text);
-    status = status == DTS_OK ? dts_tool_write_file(tool, path, &text) : dts_diag_nomem(tool->diag);
+    const dts_status status = dts_tool_write_page(tool, path, dts_report_html(result, &text), &text);
     dts_text_free(&text);
     return status;
 }
