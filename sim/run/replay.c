@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ITERATIONS = 8, LEAST_ITERATIONS = 2, SLOTS = 1 << 14 };
+enum { MOST_ITERATIONS = 8, SLOTS = 1 << 14 };
 
 #define NONE UINT32_MAX
 
