@@ -6,13 +6,11 @@
 #include "report/format.h"
 #include "search_write.h"
 
-static const double GIB = 1024.0 * 1024.0 * 1024.0;
-
 /* What a GPU has for tensors. */
 static double tensors_gib(const dts_search *search) {
     const dts_cluster *cluster = &search->base->cluster;
     const double context_B = cluster->gpu.context_B + dts_stack_context_B(&search->base->stack, cluster);
-    return (cluster->gpu.memory_B - context_B) / GIB;
+    return (cluster->gpu.memory_B - context_B) / DTS_GIB;
 }
 
 double dts_search_fit_share(const dts_search *search, const dts_evidence *evidence, const dts_finding *f) {
@@ -48,7 +46,7 @@ static bool memory_is_given(const dts_search_writing *options) {
 
 /* The memory of a GPU on which plans that just fit leave as much on this one as is sure. */
 static double sure_memory_gib(const dts_search *search, const dts_evidence *evidence) {
-    const double memory = search->base->cluster.gpu.memory_B / GIB, tensors = tensors_gib(search);
+    const double memory = search->base->cluster.gpu.memory_B / DTS_GIB, tensors = tensors_gib(search);
     return memory - tensors + tensors / dts_evidence_memory_most(evidence, dts_evidence_sure);
 }
 
