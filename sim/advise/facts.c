@@ -91,7 +91,7 @@ dts_status dts_facts_find(const dts_scenario_values *base, dts_facts *out, dts_d
                     .nodes = cluster->nodes,
                     .gpus_per_node = cluster->gpus_per_node,
                     .parameters = dts_model_parameters(&base->model),
-                    .capacity_gib = cluster->gpu.memory_B / (1024.0 * 1024 * 1024),
+                    .capacity_gib = cluster->gpu.memory_B / DTS_GIB,
                     .fast_inside = cluster->intra.kind == DTS_INTRA_NVSWITCH || cluster->intra.kind == DTS_INTRA_MESH,
                     .node_network_Bps = (double)cluster->inter.nics_per_node * cluster->inter.nic_bandwidth_Bps};
     out->fast_between = out->node_network_Bps >= dts_fast_network_Bps;

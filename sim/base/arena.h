@@ -1,7 +1,7 @@
 /* Arena: many small allocations with one lifetime, freed together.
  *
  * One arena belongs to one document, scenario, graph or result. Memory comes zeroed and aligned to 16 bytes.
- * An arena has a byte limit, so that a hostile file cannot exhaust the machine. */
+ * A limit of bytes is for fuzzing; against hostile files documents have limits of their own (config/document.h). */
 #ifndef DTS_BASE_ARENA_H
 #define DTS_BASE_ARENA_H
 

@@ -21,7 +21,8 @@ static void *serve(void *argument) {
     return NULL;
 }
 
-int dts_parallel_cores(void) {
+/* That are online, at least 1. */
+static int cores(void) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     return cores < 1 ? 1 : (cores > MOST_THREADS ? MOST_THREADS : (int)cores);
 }
@@ -29,7 +30,7 @@ int dts_parallel_cores(void) {
 void dts_parallel_for(size_t count, int threads, dts_parallel_work *work, void *context) {
     pool p = {.count = count, .work = work, .context = context};
     atomic_init(&p.next, 0);
-    threads = threads < 1 ? dts_parallel_cores() : (threads > MOST_THREADS ? MOST_THREADS : threads);
+    threads = threads < 1 ? cores() : (threads > MOST_THREADS ? MOST_THREADS : threads);
     pthread_t others[MOST_THREADS];
     int started = 0;
     while (started + 1 < threads && (size_t)started + 1 < count &&

@@ -11,7 +11,4 @@ typedef void dts_parallel_work(void *context, size_t index);
  * returns when all are done. When no more threads can be made, those that could do all of it. */
 void dts_parallel_for(size_t count, int threads, dts_parallel_work *work, void *context);
 
-/* Cores that are online, at least 1. */
-int dts_parallel_cores(void);
-
 #endif

@@ -9,6 +9,8 @@
 
 #include "base/diag.h"
 
+#define DTS_GIB 1073741824.0 /* B */
+
 typedef enum dts_dimension {
     DTS_DIM_NUMBER,     /* plain number; "%" allowed: 80 % = 0.8; k M G T B suffixes are not allowed */
     DTS_DIM_COUNT,      /* plain number, or with the suffix that people write: 300B = 300e9; K k M B T */

@@ -53,7 +53,8 @@ dts_arena *dts_binder_trees(const dts_binder *binder) {
     return binder->document != NULL ? dts_document_arena(binder->document) : binder->arena;
 }
 
-dts_status dts_preset_node(dts_binder *binder, const dts_field *field, dts_node **out) {
+/* The field's preset as a node without a place; NULL in *out when it has none. */
+static dts_status preset_node(dts_binder *binder, const dts_field *field, dts_node **out) {
     dts_place nowhere = {0};
     *out = NULL;
     if (field->preset == NULL) {
@@ -353,7 +354,7 @@ static dts_status bind_absent(dts_binder *binder, const dts_field *field, const 
         return status;
     }
     dts_node *preset = NULL;
-    dts_status status = dts_preset_node(binder, field, &preset);
+    dts_status status = preset_node(binder, field, &preset);
     return status != DTS_OK || preset == NULL ? status : bind_field(binder, field, preset, prefix, out);
 }
 

@@ -52,7 +52,7 @@ dts_status dts_document_parse(const char *text, size_t length, const char *name,
                               dts_document **out, dts_diag *diag);
 /* Does the first line give the text to a shell or to Python? Any other `#!` begins a comment of YAML. */
 bool dts_is_script(const char *text, size_t length);
-/* An empty document: a tree to be built with dts_document_set() and dts_node_merge(). NULL: out of memory. */
+/* An empty document: a tree to be built with dts_document_set(). NULL: out of memory. */
 dts_document *dts_document_new(void);
 void dts_document_free(dts_document *document);
 dts_node *dts_document_root(dts_document *document);
@@ -70,12 +70,6 @@ const dts_node *dts_node_profile_name(const dts_node *node);
  * table.csv:4:12"). */
 dts_status dts_document_set(dts_document *document, const char *dotted_key, const char *value, const dts_place *origin,
                             dts_diag *diag);
-
-/* Deep copy of overlay over base into document's arena: maps merge by key, all else is replaced. Places are kept, so a
- * merged value still knows where it was written. Either may be NULL; NULL is returned when both are, and when memory
- * ran out. Two rules beyond that: a plain name under a map of overrides becomes {profile: NAME, …overrides}; and a new
- * {value: …} replaces the old one with its source. */
-dts_node *dts_node_merge(dts_document *document, const dts_node *base, const dts_node *overlay);
 
 /* Adds a map as a block of YAML, a line per value with the place where it was written as a comment. */
 void dts_node_write_block(const dts_node *map, dts_text *out);

@@ -51,9 +51,6 @@ bool dts_is_unreadable(const dts_node *node);
 /* The arena of the trees that binding makes. */
 dts_arena *dts_binder_trees(const dts_binder *binder);
 
-/* The field's preset as a node without a place; NULL in *out when it has none. */
-dts_status dts_preset_node(dts_binder *binder, const dts_field *field, dts_node **out);
-
 /* Binds BOOL, INT, QUANTITY, STRING and ENUM. */
 dts_status dts_bind_scalar(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
                            void *out);

@@ -162,7 +162,3 @@ dts_node *dts_tree_merge(const dts_node *base, const dts_node *overlay, dts_aren
     }
     return base->kind == DTS_NODE_MAP ? merge_maps(base, overlay, arena) : copy_all(overlay, arena);
 }
-
-dts_node *dts_node_merge(dts_document *document, const dts_node *base, const dts_node *overlay) {
-    return dts_tree_merge(base, overlay, dts_document_arena(document));
-}

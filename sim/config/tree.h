@@ -30,6 +30,11 @@ dts_status dts_tree_read(const char *path, const dts_limits *limits, dts_arena *
 
 /* Deep copy of a tree; adds the nodes copied to *count, and returns NULL when they pass limit or memory ran out. */
 dts_node *dts_tree_copy(const dts_node *node, size_t limit, size_t *count, dts_arena *arena);
+
+/* Deep copy of overlay over base: maps merge by key, all else is replaced. Places are kept, so a merged value still
+ * knows where it was written. Either may be NULL; NULL is returned when both are, and when memory ran out. Two rules
+ * beyond that: a plain name under a map of overrides becomes {profile: NAME, …overrides}; and a new {value: …} replaces
+ * the old one with its source. */
 dts_node *dts_tree_merge(const dts_node *base, const dts_node *overlay, dts_arena *arena);
 
 /* {profile: NAME} out of a plain name, marked as implied, so that a field which is no profile can tell. */

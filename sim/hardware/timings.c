@@ -19,7 +19,7 @@ typedef struct reader {
     dts_status status;
 } reader;
 
-int dts_timing_compare(const dts_timing_key *a, const dts_timing_key *b) {
+static int compare_keys(const dts_timing_key *a, const dts_timing_key *b) {
     const int64_t left[] = {a->kind, a->variant, a->type, a->size[0], a->size[1], a->size[2], a->size[3]};
     const int64_t right[] = {b->kind, b->variant, b->type, b->size[0], b->size[1], b->size[2], b->size[3]};
     for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
@@ -31,14 +31,14 @@ int dts_timing_compare(const dts_timing_key *a, const dts_timing_key *b) {
 }
 
 static int compare_rows(const void *a, const void *b) {
-    return dts_timing_compare(&((const dts_timing *)a)->key, &((const dts_timing *)b)->key);
+    return compare_keys(&((const dts_timing *)a)->key, &((const dts_timing *)b)->key);
 }
 
 size_t dts_timings_lower_bound(const dts_timings *timings, const dts_timing_key *key) {
     size_t low = 0, high = timings->count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (dts_timing_compare(&timings->rows[middle].key, key) < 0) {
+        if (compare_keys(&timings->rows[middle].key, key) < 0) {
             low = middle + 1;
         } else {
             high = middle;
@@ -52,7 +52,7 @@ const dts_timing *dts_timings_find(const dts_timings *timings, const dts_timing_
         return NULL;
     }
     const size_t at = dts_timings_lower_bound(timings, key);
-    return at < timings->count && dts_timing_compare(&timings->rows[at].key, key) == 0 ? &timings->rows[at] : NULL;
+    return at < timings->count && compare_keys(&timings->rows[at].key, key) == 0 ? &timings->rows[at] : NULL;
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */

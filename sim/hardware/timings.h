@@ -42,11 +42,9 @@ typedef struct dts_timing {
 
 struct dts_timings {
     const char *path;
-    dts_timing *rows; /* in the order of dts_timing_compare */
+    dts_timing *rows; /* by key */
     size_t count;
 };
-
-int dts_timing_compare(const dts_timing_key *a, const dts_timing_key *b);
 
 /* The row of this key, or NULL; timings may be NULL. */
 const dts_timing *dts_timings_find(const dts_timings *timings, const dts_timing_key *key);

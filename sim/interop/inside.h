@@ -8,6 +8,19 @@ extern const dts_launcher dts_launcher_megatron, dts_launcher_deepspeed, dts_lau
     dts_launcher_torchtitan, dts_launcher_torchtitan_cli, dts_launcher_torchtitan_toml, dts_launcher_torchrun,
     dts_launcher_trainer;
 
+/* Rules of a table: for both directions, only read, only written; written as what is nearest, with what is lost; and
+ * not written, with what to do instead. */
+#define BOTH(ours, theirs) \
+    { ours, theirs, DTS_BOTH_WAYS, NULL, false }
+#define IN(ours, theirs) \
+    { ours, theirs, DTS_TO_OURS, NULL, false }
+#define OUT(ours, theirs) \
+    { ours, theirs, DTS_TO_THEIRS, NULL, false }
+#define NEAREST(ours, theirs, loss) \
+    { ours, theirs, DTS_TO_THEIRS, loss, false }
+#define REFUSED(ours, loss) \
+    { ours, "", DTS_TO_THEIRS, loss, true }
+
 /* Megatron-LM's flags for what our stacks say (megatron_stack.c), and of experts (megatron_experts.c). */
 extern const dts_mapping dts_megatron_stack_rules[], dts_megatron_expert_rules[];
 /* Names of models on Hugging Face and in torchtune (trainer_models.c). */

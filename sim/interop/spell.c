@@ -9,25 +9,23 @@
 
 #include "interop/inside.h"
 
-#define OUT DTS_TO_THEIRS
-
 static const dts_mapping environment[] = {
-    {"stack.allocator.expandable=true", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", OUT, NULL, false},
+    OUT("stack.allocator.expandable=true", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"),
     {0},
 };
 
 /* TrainingArguments; the rest is accelerate's. */
 static const dts_mapping trainer[] = {
-    {"training.recompute=full", "gradient_checkpointing=true", OUT, NULL, false},
-    {"training.micro_batch=@", "per_device_train_batch_size=@", OUT, NULL, false},
-    {"training.optimizer=adamw-8bit", "optim=adamw_bnb_8bit", OUT, NULL, false},
-    {"plan.microbatches=@", "gradient_accumulation_steps=@", OUT, NULL, false},
+    OUT("training.recompute=full", "gradient_checkpointing=true"),
+    OUT("training.micro_batch=@", "per_device_train_batch_size=@"),
+    OUT("training.optimizer=adamw-8bit", "optim=adamw_bnb_8bit"),
+    OUT("plan.microbatches=@", "gradient_accumulation_steps=@"),
     {0},
 };
 
 /* Arguments of Accelerator() beside its file. */
 static const dts_mapping accelerator[] = {
-    {"plan.microbatches=@", "gradient_accumulation_steps=@", OUT, NULL, false},
+    OUT("plan.microbatches=@", "gradient_accumulation_steps=@"),
     {0},
 };
 
@@ -91,13 +89,13 @@ static dts_status word(const dts_scenario *scenario, const speaker *by, dts_aren
         return status;
     }
     dts_facts_of(scenario, &plan, &out->ours);
-    dts_rules_apply(environment, OUT, &out->ours, &out->variables, note_lost, out);
+    dts_rules_apply(environment, DTS_TO_THEIRS, &out->ours, &out->variables, note_lost, out);
     if (by != NULL && by->first != NULL) {
-        dts_rules_apply(by->first, OUT, &out->ours, &out->theirs, note_lost, out);
+        dts_rules_apply(by->first, DTS_TO_THEIRS, &out->ours, &out->theirs, note_lost, out);
     }
     drop_used(&out->ours);
     for (size_t i = 0; by != NULL && i < DTS_RULE_TABLES && by->launcher->rules[i] != NULL; i++) {
-        dts_rules_apply(by->launcher->rules[i], OUT, &out->ours, &out->theirs, note_lost, out);
+        dts_rules_apply(by->launcher->rules[i], DTS_TO_THEIRS, &out->ours, &out->theirs, note_lost, out);
     }
     return out->ours.failed || out->variables.failed || out->theirs.failed ? dts_diag_nomem(diag) : DTS_OK;
 }

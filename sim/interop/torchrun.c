@@ -2,8 +2,8 @@
 #include "interop/inside.h"
 
 static const dts_mapping rules[] = {
-    {"cluster.nodes=@", "nnodes=@", DTS_BOTH_WAYS, NULL, false},
-    {"cluster.gpus_per_node=@", "nproc-per-node=@", DTS_BOTH_WAYS, NULL, false},
+    BOTH("cluster.nodes=@", "nnodes=@"),
+    BOTH("cluster.gpus_per_node=@", "nproc-per-node=@"),
     {0},
 };
 

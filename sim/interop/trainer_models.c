@@ -10,8 +10,7 @@
 #include "interop/inside.h"
 
 /* Names as dts_trainer_model_key() leaves them. */
-#define M(profile, name) \
-    { "plan.model=" profile, "model-key=" name, DTS_TO_OURS, NULL, false }
+#define M(profile, name) IN("plan.model=" profile, "model-key=" name)
 const dts_mapping dts_trainer_models[] = {
     M("llama-2-7b", "llama-2-7b"),
     M("llama-2-7b", "llama2-7b"),

@@ -85,12 +85,6 @@ static double rate_cap_Bps(const dts_inter *inter, double members) {
     return inter->flow_cap_Bps > 0 ? fmin(cap_Bps, inter->flow_cap_Bps) : cap_Bps;
 }
 
-double dts_concurrent_ring_Bps(const dts_cluster *cluster, int64_t rings, int64_t members) {
-    double share_Bps =
-        dts_node_network_Bps(cluster) / symmetric_nic_weight(&cluster->inter) / (double)(rings > 1 ? rings : 1);
-    return fmin(share_Bps, rate_cap_Bps(&cluster->inter, (double)members));
-}
-
 static double fill_s(double latency_s, double size_B, double bytes) {
     return latency_s > 0 ? latency_s * bytes / (bytes + size_B) : 0;
 }

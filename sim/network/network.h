@@ -44,9 +44,4 @@ void dts_p2p_transfer(const dts_cluster *cluster, bool same_node, double bytes, 
 double dts_gpu_port_Bps(const dts_cluster *cluster);
 double dts_node_network_Bps(const dts_cluster *cluster);
 
-/* What each of rings equal rings reaches that cross the same nodes at the same time, B/s one direction, each with
- * members GPUs in a node: the smaller of its share of the node's network and the cap of a single ring. This is how
- * data-parallel groups of one node compete; the engine reaches the same numbers by sharing the links. */
-double dts_concurrent_ring_Bps(const dts_cluster *cluster, int64_t rings, int64_t members);
-
 #endif

@@ -78,7 +78,9 @@ static bool make_cut(const dts_tensor_op *op, const size_t *digits, const int64_
     return true;
 }
 
-dts_soap_cuts dts_soap_cuts_of(const dts_tensor_op *op, uint32_t devices, uint32_t devices_per_node, dts_arena *arena) {
+/* Every cut of an operator: degrees are 1, divisors of the GPUs of a node, and these times divisors of the nodes [2].
+ * Samples and weights are cut evenly, attributes nearly so. */
+static dts_soap_cuts cuts_of(const dts_tensor_op *op, uint32_t devices, uint32_t devices_per_node, dts_arena *arena) {
     int64_t degrees[MOST_DEGREES];
     size_t degree_count = list_degrees(devices, devices_per_node, degrees);
     dts_soap_cuts cuts = {0};
@@ -169,7 +171,7 @@ dts_status dts_soap_problem_make(const dts_tensor_graph *graph, const dts_cluste
         return dts_diag_nomem(diag);
     }
     for (size_t i = 0; i < graph->count; i++) {
-        out->cuts[i] = dts_soap_cuts_of(&graph->ops[i], out->devices, out->devices_per_node, arena);
+        out->cuts[i] = cuts_of(&graph->ops[i], out->devices, out->devices_per_node, arena);
         if (out->cuts[i].items == NULL) {
             return dts_diag_nomem(diag);
         }

@@ -50,10 +50,6 @@ typedef struct dts_soap_problem {
 dts_status dts_soap_problem_make(const dts_tensor_graph *graph, const dts_cluster *cluster, const dts_stack *stack,
                                  const dts_training *training, dts_arena *arena, dts_soap_problem *out, dts_diag *diag);
 
-/* Every cut of an operator: degrees are 1, divisors of the GPUs of a node, and these times divisors of the nodes [2].
- * Samples and weights are cut evenly, attributes nearly so. */
-dts_soap_cuts dts_soap_cuts_of(const dts_tensor_op *op, uint32_t devices, uint32_t devices_per_node, dts_arena *arena);
-
 /* The box that part j of a cut makes. */
 dts_box dts_soap_part(const dts_tensor_op *op, const dts_soap_cut *cut, int64_t part);
 

@@ -8,6 +8,7 @@
 
 #include "config/table.h"
 #include "report/fields.h"
+#include "run/verdict.h"
 
 #define RECORD       "scenarios/published/record/runs.csv"
 #define LIKELY_SHARE 0.8
@@ -272,7 +273,7 @@ static dts_status fill_in(const dts_evidence *evidence, const dts_published_run 
     size_t nearest[NEAREST_SHOWN];
     add_fit_shares(evidence, result->cures, result->cure_count);
     add_fit_shares(evidence, result->other_trainings, result->other_training_count);
-    const double room = (result->capacity_gib - result->memory_gib.context) / result->peak_allocated_gib;
+    const double room = dts_memory_room(result, result->peak_allocated_gib);
     result->likely.fit_share = fmax(dts_evidence_memory_within(evidence, NULL, room), 0);
     if (!result->fits || !dts_evidence_range(evidence, like, NULL, LIKELY_SHARE, &low, &high)) {
         return DTS_OK;
@@ -313,8 +314,12 @@ static dts_status find_record(const dts_profile_paths *folders, dts_arena *arena
     return DTS_OK;
 }
 
-dts_status dts_evidence_open(const dts_profile_paths *folders, dts_arena *arena, dts_evidence *out, dts_diag *diag) {
+dts_status dts_evidence_open(const dts_scenario_values *values, const dts_profile_paths *folders, dts_arena *arena,
+                             dts_evidence *out, dts_diag *diag) {
     *out = (dts_evidence){0};
+    if (values->training.mode != DTS_MODE_TRAIN) {
+        return DTS_OK;
+    }
     const char *path = NULL;
     dts_diag *why = dts_diag_new();
     dts_status status = why != NULL ? find_record(folders, arena, &path) : DTS_NOMEM;
@@ -331,9 +336,6 @@ dts_status dts_evidence_open(const dts_profile_paths *folders, dts_arena *arena,
 
 dts_status dts_evidence_attach(const dts_evidence *evidence, const dts_scenario *scenario, dts_result *result,
                                dts_diag *diag) {
-    if (dts_scenario_get(scenario)->training.mode != DTS_MODE_TRAIN) {
-        return DTS_OK;
-    }
     const dts_published_run like = dts_evidence_of(scenario, result);
     return fill_in(evidence, &like, result) == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
 }

@@ -25,9 +25,11 @@ typedef struct dts_evidence {
 /* Reads a record into the arena. What is wrong with it is reported with its line. */
 dts_status dts_evidence_read(const char *path, dts_arena *arena, dts_evidence *out, dts_diag *diag);
 
-/* Reads the record of the published runs from the first of the folders that has one; none has: an empty one, of which
- * all is unknown. A result is worth more than how sure it is: what is wrong with the record is a warning. */
-dts_status dts_evidence_open(const dts_profile_paths *folders, dts_arena *arena, dts_evidence *out, dts_diag *diag);
+/* Reads the record of the published runs, which all train, from the first of the folders that has one; none has, or
+ * the scenario does not train: an empty one, of which all is unknown. A result is worth more than how sure it is: what
+ * is wrong with the record is a warning. */
+dts_status dts_evidence_open(const dts_scenario_values *values, const dts_profile_paths *folders, dts_arena *arena,
+                             dts_evidence *out, dts_diag *diag);
 
 /* Lines of a record behind its header. */
 void dts_evidence_begin(dts_text *out);
@@ -56,8 +58,8 @@ size_t dts_evidence_nearest(const dts_evidence *evidence, const dts_published_ru
 /* What identifies a scenario's run, without table, id, source and ratio; borrows from both. */
 dts_published_run dts_evidence_of(const dts_scenario *scenario, const dts_result *result);
 
-/* Fills in result->likely, and how sure its cures are, where the scenario trains; its time stays unknown where it does
- * not fit. The result's arena, or one that lives as long, owns evidence. */
+/* Fills in result->likely, and how sure its cures are; its time stays unknown where it does not fit. The result's
+ * arena, or one that lives as long, owns evidence. */
 dts_status dts_evidence_attach(const dts_evidence *evidence, const dts_scenario *scenario, dts_result *result,
                                dts_diag *diag);
 

@@ -86,14 +86,6 @@ static const dts_report_fields kernels = TABLE(kernel_fields), path_rows = TABLE
                                what_ifs = TABLE(what_if_fields), inputs = TABLE(input_fields),
                                published_runs = TABLE(published_run_fields);
 
-static void add_rows(dts_json *json, cJSON *root, const char *name, const dts_report_fields *fields, const void *rows,
-                     size_t count, size_t size) {
-    cJSON *array = dts_json_array(json, root, name);
-    for (size_t i = 0; i < count; i++) {
-        dts_json_fields(json, dts_json_object(json, array, NULL), fields, (const char *)rows + i * size);
-    }
-}
-
 /* Rows with what a table of fields cannot hold: the name of the bound. */
 static void add_kernels(dts_json *json, cJSON *root, const dts_explanation *e) {
     cJSON *array = dts_json_array(json, root, "kernels");
@@ -131,13 +123,13 @@ dts_status dts_explain_json(const dts_result *result, const dts_explain_options 
     dts_json_fields(&json, root, &dts_result_fields, result);
     dts_json_integer(&json, root, "critical_stage", e->path_device);
     dts_json_string(&json, root, "advice", e->advice);
-    add_rows(&json, root, "critical_path", &path_rows, e->path, e->path_count, sizeof *e->path);
+    dts_json_rows(&json, root, "critical_path", &path_rows, e->path, e->path_count, sizeof *e->path);
     add_kernels(&json, root, e);
-    add_rows(&json, root, "transfers", &transfers, e->transfers, e->transfer_count, sizeof *e->transfers);
-    add_rows(&json, root, "memory_terms", &memory, e->memory, e->memory_count, sizeof *e->memory);
-    add_rows(&json, root, "what_if", &what_ifs, e->what_ifs, e->what_if_count, sizeof *e->what_ifs);
-    add_rows(&json, root, "published_runs", &published_runs, result->likely.nearest, result->likely.nearest_count,
-             sizeof *result->likely.nearest);
+    dts_json_rows(&json, root, "transfers", &transfers, e->transfers, e->transfer_count, sizeof *e->transfers);
+    dts_json_rows(&json, root, "memory_terms", &memory, e->memory, e->memory_count, sizeof *e->memory);
+    dts_json_rows(&json, root, "what_if", &what_ifs, e->what_ifs, e->what_if_count, sizeof *e->what_ifs);
+    dts_json_rows(&json, root, "published_runs", &published_runs, result->likely.nearest, result->likely.nearest_count,
+                  sizeof *result->likely.nearest);
     add_inputs(&json, root, e, options);
     dts_json_warnings(&json, root, result);
     return dts_json_end(&json, out);

@@ -1,14 +1,6 @@
 #include "report/json_tree.h"
 #include "report/report.h"
 
-static void add_rows(dts_json *json, cJSON *root, const char *name, const dts_report_fields *fields, const void *rows,
-                     size_t count, size_t row_size) {
-    cJSON *array = dts_json_array(json, root, name);
-    for (size_t i = 0; i < count; i++) {
-        dts_json_fields(json, dts_json_object(json, array, NULL), fields, (const char *)rows + i * row_size);
-    }
-}
-
 static void add_chunks(dts_json *json, cJSON *stages, const dts_result *result) {
     for (size_t i = 0; i < result->stage_count; i++) {
         cJSON *chunks = dts_json_array(json, cJSON_GetArrayItem(stages, (int)i), "chunks");
@@ -28,13 +20,14 @@ dts_status dts_report_json(const dts_result *result, const dts_report_options *o
         dts_json_number(&json, cJSON_GetObjectItemCaseSensitive(root, "simulation"), "wall_s",
                         result->simulation.wall_s);
     }
-    add_rows(&json, root, "communication", &dts_communication_fields, result->communication,
-             result->communication_count, sizeof *result->communication);
-    add_rows(&json, root, "stages", &dts_stage_fields, result->stages, result->stage_count, sizeof *result->stages);
+    dts_json_rows(&json, root, "communication", &dts_communication_fields, result->communication,
+                  result->communication_count, sizeof *result->communication);
+    dts_json_rows(&json, root, "stages", &dts_stage_fields, result->stages, result->stage_count,
+                  sizeof *result->stages);
     add_chunks(&json, cJSON_GetObjectItemCaseSensitive(root, "stages"), result);
-    add_rows(&json, root, "cures", &dts_cure_fields, result->cures, result->cure_count, sizeof *result->cures);
-    add_rows(&json, root, "other_trainings", &dts_cure_fields, result->other_trainings, result->other_training_count,
-             sizeof *result->other_trainings);
+    dts_json_rows(&json, root, "cures", &dts_cure_fields, result->cures, result->cure_count, sizeof *result->cures);
+    dts_json_rows(&json, root, "other_trainings", &dts_cure_fields, result->other_trainings,
+                  result->other_training_count, sizeof *result->other_trainings);
     dts_json_string(&json, root, "host_short", result->host_short);
     dts_json_string(&json, root, "look_further", result->look_further);
     dts_json_warnings(&json, root, result);

@@ -82,6 +82,14 @@ void dts_json_fields(dts_json *json, cJSON *object, const dts_report_fields *fie
     }
 }
 
+void dts_json_rows(dts_json *json, cJSON *object, const char *name, const dts_report_fields *fields, const void *rows,
+                   size_t count, size_t size) {
+    cJSON *array = dts_json_array(json, object, name);
+    for (size_t i = 0; i < count; i++) {
+        dts_json_fields(json, dts_json_object(json, array, NULL), fields, (const char *)rows + i * size);
+    }
+}
+
 void dts_json_warnings(dts_json *json, cJSON *object, const dts_result *result) {
     cJSON *warnings = dts_json_array(json, object, "warnings");
     for (size_t i = 0; i < result->warning_count; i++) {

@@ -27,6 +27,10 @@ void dts_json_string(dts_json *json, cJSON *object, const char *name, const char
 /* All fields of record; fields of a group go to an object of that name, made when it is first met. */
 void dts_json_fields(dts_json *json, cJSON *object, const dts_report_fields *fields, const void *record);
 
+/* An array with an object of these fields for each of count records of size bytes. */
+void dts_json_rows(dts_json *json, cJSON *object, const char *name, const dts_report_fields *fields, const void *rows,
+                   size_t count, size_t size);
+
 /* The warnings of a result, as a list of texts. */
 void dts_json_warnings(dts_json *json, cJSON *object, const dts_result *result);
 

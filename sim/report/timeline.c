@@ -95,7 +95,7 @@ static void draw_memory(canvas *c, uint32_t device) {
     for (size_t i = 0; i < c->cells.columns; i++) {
         peak = c->cells.highs[i] > peak ? c->cells.highs[i] : peak;
     }
-    double scale = c->result->capacity_gib > 0 ? c->result->capacity_gib * 1073741824.0 : peak;
+    double scale = c->result->capacity_gib > 0 ? c->result->capacity_gib * DTS_GIB : peak;
     c->memory_used = true;
     draw_labels(c, "", "memory");
     for (size_t i = 0; i < c->cells.columns; i++) {

@@ -76,7 +76,7 @@ static bool is_whole(double value) {
 /* In GiB with six decimals, as "%.6f" rounds. */
 static void add_gib(double bytes, dts_text *out) {
     if (!is_whole(bytes)) {
-        dts_text_printf(out, "%.6f", bytes / 1073741824.0);
+        dts_text_printf(out, "%.6f", bytes / DTS_GIB);
         return;
     }
     const int64_t scaled = (int64_t)bytes * 1000000, half = INT64_C(1) << 29, rest = scaled % (2 * half);

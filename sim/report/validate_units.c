@@ -36,7 +36,7 @@ static const slip slips[] = {
     {DTS_METRIC_RATE, 0, sequences, "sequences/s per GPU"},
     {DTS_METRIC_RATE, 0, all_sequences, "sequences/s of all GPUs together"},
     {DTS_METRIC_MEMORY, 1024, NULL, "MiB"},
-    {DTS_METRIC_MEMORY, 1024.0 * 1024 * 1024, NULL, "bytes"},
+    {DTS_METRIC_MEMORY, DTS_GIB, NULL, "bytes"},
 };
 
 static bool fits(const slip *s, const dts_validate_record *record) {

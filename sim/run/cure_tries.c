@@ -8,7 +8,6 @@
 #include "run/screen.h"
 #include "run/verdict.h"
 
-static const double GIB = 1024.0 * 1024.0 * 1024.0;
 static const double TIGHT = 0.9;
 static const double LEAST_BUDGET = 2e6; /* tasks: one to two seconds of first looks */
 static const double LARGEST = 1e6;      /* of one that had a first look before: that takes the place of more */
@@ -52,7 +51,7 @@ static double simulate_values(const dts_tries *tries, const dts_scenario_values 
         t->cure.fits = r->fits;
         t->cure.gpus = r->gpus;
         t->cure.needed_gib = t->looked_gib = r->peak_allocated_gib + r->memory_gib.context;
-        t->cure.room = (r->capacity_gib - r->memory_gib.context) / r->peak_allocated_gib;
+        t->cure.room = dts_memory_room(r, r->peak_allocated_gib);
         t->cure.peak_device_gib = r->peak_device_gib;
         t->cure.unserved_gib = r->fits ? r->allocator.unserved_gib : 0;
         t->cure.retries = r->fits ? r->allocator.retries : 0;
@@ -108,13 +107,13 @@ static double look_at(const dts_tries *tries, dts_trial *t) {
     t->known = refusal != NULL && blocks != NULL &&
                dts_screen_values(&quick, blocks, stop_of(tries), &look, refusal) == DTS_OK;
     if (t->known) {
-        t->looked_gib = look.allocated_B / GIB + r->memory_gib.context;
+        t->looked_gib = look.allocated_B / DTS_GIB + r->memory_gib.context;
     }
     if (t->known && look.memory_known) {
         t->cure.fits = look.fits;
         t->cure.gpus = t->values.cluster.nodes * t->values.cluster.gpus_per_node;
         t->cure.needed_gib = t->looked_gib;
-        t->cure.room = (r->capacity_gib - r->memory_gib.context) * GIB / look.allocated_B;
+        t->cure.room = dts_memory_room(r, look.allocated_B / DTS_GIB);
         t->cure.tokens_per_s = r->tokens_per_s * r->iteration_time_s / look.time_s *
                                (double)t->values.training.global_batch / (double)tries->base->training.global_batch;
         t->host_full = look.host_fill > 1;

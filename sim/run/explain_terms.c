@@ -10,7 +10,6 @@
 #include "run/measure.h"
 
 enum { TRANSFER_ROWS_MOST = 48, MEMORY_ROWS_MOST = 10, OPERATORS_MOST = 128, OPERATORS_TOLD = 4 };
-static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
 /* ---- transfers -------------------------------------------------------------------------------------------------- */
 
@@ -245,7 +244,7 @@ static const char *lasting(const dts_measured *m, size_t stage, dts_memory_categ
     double rest_gib = gib;
     bool apart = false;
     for (size_t i = 0; i < count; i++) {
-        rest_gib -= (double)terms[i].bytes * (terms[i].category == DTS_MEMORY_SHARDS ? come : 1) / GIB;
+        rest_gib -= (double)terms[i].bytes * (terms[i].category == DTS_MEMORY_SHARDS ? come : 1) / DTS_GIB;
         apart |= terms[i].set == DTS_SET_EXPERTS;
     }
     if (count == 0 || rest_gib < -0.005) {
@@ -253,10 +252,10 @@ static const char *lasting(const dts_measured *m, size_t stage, dts_memory_categ
     }
     dts_text text = {0};
     for (size_t i = 0; i < count; i++) {
-        if (i > 0 && (double)terms[i].bytes < 0.005 * GIB) {
+        if (i > 0 && (double)terms[i].bytes < 0.005 * DTS_GIB) {
             continue; /* 0.00 GiB */
         }
-        const double gib_of = (double)terms[i].bytes / GIB;
+        const double gib_of = (double)terms[i].bytes / DTS_GIB;
         dts_text_add(&text, i > 0 ? "; " : "");
         if (terms[i].category == DTS_MEMORY_SHARDS && come < 0.999) {
             dts_text_printf(&text, "%.2f of %.2f GiB that reductions make: ", gib_of * come, gib_of);
@@ -285,7 +284,7 @@ static const char *describe_activations(const dts_measured *m, double gib, dts_r
     const dts_part_work *layer = &work[dts_model_layer_part(model, model->layers - 1)];
     const dts_operators *operators = &layer->operators;
     dts_text text = {0};
-    dts_text_printf(&text, "%.4g layers' worth of one microbatch (", gib * GIB / layer->saved_B);
+    dts_text_printf(&text, "%.4g layers' worth of one microbatch (", gib * DTS_GIB / layer->saved_B);
     dts_quantity_format(layer->saved_B, DTS_DIM_BYTES, 3, &text);
     dts_text_add(&text, " a layer without recomputation:");
     bool told[OPERATORS_MOST] = {false};
@@ -350,7 +349,7 @@ dts_status dts_explain_memory(const dts_measured *m, dts_result *result) {
                  : dts_arena_printf(result->arena, "allocated · (%.4g - 1), at most what the GPU has left", factor));
     add_term(result, "context", gib->context,
              dts_arena_printf(result->arena, "%.4g GiB of the GPU's profile + %.4g GiB of the stack's",
-                              plan->job.cluster->gpu.context_B / GIB,
-                              dts_stack_context_B(plan->job.stack, plan->job.cluster) / GIB));
+                              plan->job.cluster->gpu.context_B / DTS_GIB,
+                              dts_stack_context_B(plan->job.stack, plan->job.cluster) / DTS_GIB));
     return DTS_OK;
 }

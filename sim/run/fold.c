@@ -201,16 +201,6 @@ static void follow_stages(const dts_rhythm *r, double rounds, double time_s, dts
     }
 }
 
-static void follow_aco(dts_result *result) {
-    double samples = (double)result->global_batch / (double)result->gpus;
-    double total_s = 0;
-    for (size_t i = 0; i < result->communication_count; i++) {
-        total_s += result->communication[i].total_s;
-    }
-    result->aco_ms_per_sample = 1e3 * total_s / samples;
-    result->exposed_aco_ms_per_sample = 1e3 * result->time_s.exposed_communication / samples;
-}
-
 /* Which of a stage's stalls a task is, in the order of the replay; NULL: it is none. next: where to look. */
 static const dts_allocator_stall *stall_of(const dts_rhythm *r, dts_id task, const dts_replay *replay, size_t *next) {
     while (r->m->lowered->infos[task].stall && *next < replay->stall_count) {
@@ -286,5 +276,5 @@ void dts_fold_follow(const dts_rhythm *r, dts_result *result) {
     result->global_batch = result->global_batch / result->microbatches * r->fold->all;
     result->microbatches = r->fold->all;
     result->simulation.microbatches = r->fold->some;
-    follow_aco(result);
+    dts_measure_aco(result);
 }

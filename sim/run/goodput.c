@@ -41,8 +41,7 @@ dts_goodput dts_goodput_of(const dts_failing_run *run, double interval_s) {
     }
     dts_goodput g = {.training = interval_s / expected_s,
                      .checkpoints = run->checkpoint_s / expected_s,
-                     .restarts = failed * m * expm1(run->restart_s / m) / expected_s,
-                     .failures_per_s = 1 / m};
+                     .restarts = failed * m * expm1(run->restart_s / m) / expected_s};
     g.lost_work = fmax(0, 1 - g.training - g.checkpoints - g.restarts);
     return g;
 }

@@ -12,7 +12,6 @@ typedef struct dts_failing_run {
 /* Shares of the expected time; they sum to 1 unless the run never ends. */
 typedef struct dts_goodput {
     double training, checkpoints, lost_work, restarts;
-    double failures_per_s; /* expected, over all of the time */
 } dts_goodput;
 
 /* interval_s: training between checkpoints, above 0. All 0 with a run so unreliable that it never ends. */

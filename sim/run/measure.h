@@ -56,6 +56,9 @@ extern const char dts_send_recv[];
 dts_status dts_measure_communication(const dts_measured *all, dts_id device, const dts_accounts *accounts,
                                      dts_result *result);
 
+/* Amortised communication overhead: communication time of one GPU over the samples of its share, ms/sample (run.c). */
+void dts_measure_aco(dts_result *result);
+
 /* Memory of every stage, and of the fullest: the one with the most on the device (memory.c). */
 dts_status dts_measure_memory(const dts_measured *m, dts_result *result);
 size_t dts_fullest_stage(const dts_result *result);

@@ -20,8 +20,6 @@
 #include "run/measure.h"
 #include "run/stalls.h"
 
-static const double GIB = 1024.0 * 1024.0 * 1024.0;
-
 static double wanted_B(const dts_plan *plan, const dts_memory_peak *peak) {
     static const dts_memory_category flat[] = {DTS_MEMORY_SHARDS, DTS_MEMORY_GRADIENTS, DTS_MEMORY_OPTIMIZER,
                                                DTS_MEMORY_COMMUNICATION, DTS_MEMORY_GATHERED};
@@ -91,19 +89,19 @@ static dts_status measure_stage(const dts_measured *m, int64_t p, dts_result *re
         reserved = fmax((double)m->replays[p].peak_reserved_B, allocated_B);
     }
     dts_stage_row *row = &result->stages[p];
-    row->peak_allocated_gib = allocated_B / GIB;
-    row->peak_reserved_gib = reserved / GIB;
-    row->peak_device_gib = (reserved + context_B) / GIB;
+    row->peak_allocated_gib = allocated_B / DTS_GIB;
+    row->peak_reserved_gib = reserved / DTS_GIB;
+    row->peak_device_gib = (reserved + context_B) / DTS_GIB;
     row->memory_gib = (dts_memory_gib){
-        .parameters = (double)peak->by_category[DTS_MEMORY_PARAMETERS] / GIB,
-        .gradients = (double)(peak->by_category[DTS_MEMORY_GRADIENTS] + peak->by_category[DTS_MEMORY_SHARDS]) / GIB,
-        .optimizer = (double)peak->by_category[DTS_MEMORY_OPTIMIZER] / GIB,
-        .activations = (double)peak->by_category[DTS_MEMORY_ACTIVATIONS] / GIB,
-        .temporary = (double)peak->by_category[DTS_MEMORY_TEMPORARY] / GIB,
+        .parameters = (double)peak->by_category[DTS_MEMORY_PARAMETERS] / DTS_GIB,
+        .gradients = (double)(peak->by_category[DTS_MEMORY_GRADIENTS] + peak->by_category[DTS_MEMORY_SHARDS]) / DTS_GIB,
+        .optimizer = (double)peak->by_category[DTS_MEMORY_OPTIMIZER] / DTS_GIB,
+        .activations = (double)peak->by_category[DTS_MEMORY_ACTIVATIONS] / DTS_GIB,
+        .temporary = (double)peak->by_category[DTS_MEMORY_TEMPORARY] / DTS_GIB,
         .communication =
-            (double)(peak->by_category[DTS_MEMORY_COMMUNICATION] + peak->by_category[DTS_MEMORY_GATHERED]) / GIB,
-        .context = context_B / GIB,
-        .fragmentation = (reserved - allocated_B) / GIB,
+            (double)(peak->by_category[DTS_MEMORY_COMMUNICATION] + peak->by_category[DTS_MEMORY_GATHERED]) / DTS_GIB,
+        .context = context_B / DTS_GIB,
+        .fragmentation = (reserved - allocated_B) / DTS_GIB,
     };
     row->peak_at_s = dts_time_to_s(peak->when);
     row->peak_cause = peak_cause(m, peak->task, result->arena);
@@ -114,7 +112,7 @@ static dts_status measure_stage(const dts_measured *m, int64_t p, dts_result *re
 static void note_allocator(const dts_measured *m, int64_t p, dts_result *result) {
     const dts_replay *replay = m->replays != NULL ? &m->replays[p] : NULL;
     if (replay != NULL && replay->out_of_memory) {
-        result->allocator.unserved_gib = (double)replay->requested_B / GIB;
+        result->allocator.unserved_gib = (double)replay->requested_B / DTS_GIB;
     } else if (replay != NULL && m->lowered->detail == DTS_DETAIL_KERNEL &&
                replay->retries > result->allocator.retries) {
         result->allocator.retries = replay->retries;
@@ -125,14 +123,14 @@ static void note_allocator(const dts_measured *m, int64_t p, dts_result *result)
 /* What is offloaded must fit into the nodes. */
 static void measure_hosts(const dts_measured *m, dts_result *result) {
     for (size_t n = 0; n < m->lowered->host_count; n++) {
-        double peak_gib = (double)dts_simulation_peak(m->simulation, m->lowered->host_device[n])->bytes / GIB;
-        result->host_capacity_gib = dts_cluster_host(m->plan->job.cluster).memory_B / GIB;
+        double peak_gib = (double)dts_simulation_peak(m->simulation, m->lowered->host_device[n])->bytes / DTS_GIB;
+        result->host_capacity_gib = dts_cluster_host(m->plan->job.cluster).memory_B / DTS_GIB;
         result->host_peak_gib = peak_gib > result->host_peak_gib ? peak_gib : result->host_peak_gib;
         result->fits &= peak_gib <= result->host_capacity_gib;
         dts_id drives = m->lowered->nvme_device[n];
         if (drives != DTS_NO_ID) {
-            peak_gib = (double)dts_simulation_peak(m->simulation, drives)->bytes / GIB;
-            result->nvme_capacity_gib = dts_cluster_host(m->plan->job.cluster).nvme_capacity_B / GIB;
+            peak_gib = (double)dts_simulation_peak(m->simulation, drives)->bytes / DTS_GIB;
+            result->nvme_capacity_gib = dts_cluster_host(m->plan->job.cluster).nvme_capacity_B / DTS_GIB;
             result->nvme_peak_gib = peak_gib > result->nvme_peak_gib ? peak_gib : result->nvme_peak_gib;
             result->fits &= peak_gib <= result->nvme_capacity_gib;
         }
@@ -153,11 +151,11 @@ static void note_kept_outputs(const dts_measured *m, int64_t p, dts_result *resu
         const dts_task_info *info = &m->lowered->infos[i];
         kept_B += info->device == device && ends[i] <= peak->when ? info->kept_B : 0;
     }
-    result->kept_outputs_gib = kept_B / GIB;
+    result->kept_outputs_gib = kept_B / DTS_GIB;
     /* the kernel that joins outputs is the one of a forward pass at whose end they are dropped */
     const dts_task_info *at = peak->task == DTS_NO_ID ? NULL : &m->lowered->infos[peak->task];
     if (at != NULL && at->role == DTS_ROLE_FORWARD && at->kept_B < 0) {
-        result->joined_outputs_gib = -at->kept_B / GIB;
+        result->joined_outputs_gib = -at->kept_B / DTS_GIB;
     }
 }
 
@@ -168,7 +166,7 @@ static double experts_gib(const dts_lasting_terms *terms, dts_memory_category ca
         const dts_lasting *term = &terms->items[i];
         bytes += term->category == category && term->set == DTS_SET_EXPERTS ? (double)term->bytes : 0;
     }
-    return bytes / GIB;
+    return bytes / DTS_GIB;
 }
 
 static void note_experts(const dts_measured *m, size_t stage, dts_result *result) {
@@ -195,7 +193,7 @@ size_t dts_fullest_stage(const dts_result *result) {
 
 dts_status dts_measure_memory(const dts_measured *m, dts_result *result) {
     double capacity_B = m->plan->job.cluster->gpu.memory_B;
-    result->capacity_gib = capacity_B / GIB;
+    result->capacity_gib = capacity_B / DTS_GIB;
     result->fits = true;
     for (int64_t p = 0; p < m->plan->pipeline; p++) {
         if (measure_stage(m, p, result) != DTS_OK) {

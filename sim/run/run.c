@@ -105,9 +105,8 @@ static dts_status measure_stages(const dts_measured *m, dts_result *result) {
     return DTS_OK;
 }
 
-/* Amortised communication overhead: communication time of one GPU over the samples of its share, ms/sample. */
-static void measure_aco(const dts_plan *plan, dts_result *result) {
-    double samples = (double)result->global_batch / (double)plan->gpus;
+void dts_measure_aco(dts_result *result) {
+    double samples = (double)result->global_batch / (double)result->gpus;
     double total_s = 0;
     for (size_t i = 0; i < result->communication_count; i++) {
         total_s += result->communication[i].total_s;
@@ -342,7 +341,7 @@ static dts_status measure(dts_measured *m, const dts_run_options *options, dts_r
     dts_measure_ranks(m, result);
     dts_status status = dts_measure_communication(m, m->critical, &accounts, result);
     if (status == DTS_OK) {
-        measure_aco(m->plan, result);
+        dts_measure_aco(result);
         status = measure_stages(m, result);
     }
     if (status == DTS_OK) {

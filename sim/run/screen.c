@@ -103,13 +103,12 @@ static dts_status look_at_few(const dts_scenario_values *values, const dts_plan 
 
 static dts_status run_in_full(const dts_scenario_values *values, dts_block_cache *blocks, const atomic_bool *stop,
                               dts_screening *out, dts_diag *diag) {
-    static const double GIB = 1024.0 * 1024.0 * 1024.0;
     const dts_run_options options = {.blocks = blocks, .stop = stop};
     dts_result *result = NULL;
     dts_status status = dts_run_values(values, &options, &result, diag);
     if (status == DTS_OK) {
         *out = (dts_screening){.time_s = result->iteration_time_s,
-                               .allocated_B = result->peak_allocated_gib * GIB,
+                               .allocated_B = result->peak_allocated_gib * DTS_GIB,
                                .fits = result->fits,
                                .host_fill = fmax(share_of(result->host_peak_gib, result->host_capacity_gib),
                                                  share_of(result->nvme_peak_gib, result->nvme_capacity_gib)),

@@ -24,6 +24,10 @@ double dts_retry_share(const dts_result *result) {
     return result->fits && result->allocator.retries > 0 ? result->allocator.cost_s / result->iteration_time_s : 0;
 }
 
+double dts_memory_room(const dts_result *result, double allocated_gib) {
+    return (result->capacity_gib - result->memory_gib.context) / allocated_gib;
+}
+
 bool dts_retries_limit(const dts_result *result) {
     const dts_time_shares *t = &result->time_s;
     const double cost_s = result->allocator.cost_s;

@@ -21,6 +21,10 @@ extern const double dts_retries_many;
 /* Of the iteration, what retries of the caching allocator take; 0: none, or the plan does not fit. */
 double dts_retry_share(const dts_result *result);
 
+/* Room for tensors over allocated_gib, what they take: the GPU's memory without the CUDA context, in multiples of it.
+ */
+double dts_memory_room(const dts_result *result, double allocated_gib);
+
 /* Are retries what limits the iteration: at least a tenth of it, and no other wait is longer? */
 bool dts_retries_limit(const dts_result *result);
 

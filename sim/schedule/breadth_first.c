@@ -7,31 +7,26 @@
  * of the backward in reverse. */
 #include "schedule/order.h"
 
-static dts_status build_order(const dts_schedule_method *method, bool reversed, const dts_schedule_shape *shape,
-                              dts_arena *arena, dts_schedule *out) {
-    dts_status status = dts_order_begin(method, shape, arena, out);
-    int m = shape->microbatches;
-    for (int rank = 0; status == DTS_OK && rank < shape->stages; rank++) {
-        for (int chunk = 0; chunk < shape->chunks; chunk++) {
-            for (int i = 0; i < m; i++) {
-                dts_order_add(out, rank, DTS_OP_FORWARD, chunk, i);
-            }
-        }
-        for (int chunk = shape->chunks - 1; chunk >= 0; chunk--) {
-            for (int i = 0; i < m; i++) {
-                dts_order_add(out, rank, DTS_OP_BACKWARD, chunk, reversed ? m - 1 - i : i);
-            }
+static void write_chunks(dts_schedule *out, int rank, bool reversed) {
+    const int m = out->shape.microbatches;
+    for (int chunk = 0; chunk < out->shape.chunks; chunk++) {
+        for (int i = 0; i < m; i++) {
+            dts_order_add(out, rank, DTS_OP_FORWARD, chunk, i);
         }
     }
-    return status;
+    for (int chunk = out->shape.chunks - 1; chunk >= 0; chunk--) {
+        for (int i = 0; i < m; i++) {
+            dts_order_add(out, rank, DTS_OP_BACKWARD, chunk, reversed ? m - 1 - i : i);
+        }
+    }
 }
 
-static dts_status build_looped(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    return build_order(&dts_schedule_looped_bfs, true, shape, arena, out);
+static void write_looped(dts_schedule *out, int rank) {
+    write_chunks(out, rank, true);
 }
 
-static dts_status build_fifo(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    return build_order(&dts_schedule_breadth_first_fifo, false, shape, arena, out);
+static void write_fifo(dts_schedule *out, int rank) {
+    write_chunks(out, rank, false);
 }
 
 static double bubble(const dts_schedule_shape *shape) {
@@ -45,7 +40,7 @@ const dts_schedule_method dts_schedule_looped_bfs = {
     .layout = DTS_LAYOUT_LOOP,
     .default_chunks = 2,
     .check = dts_shape_check,
-    .build = build_looped,
+    .write_rank = write_looped,
     .bubble = bubble,
     .bubble_formula = "(p-1)(F+B+W)/v",
     .bubble_limit = dts_limit_at_least_p,
@@ -58,7 +53,7 @@ const dts_schedule_method dts_schedule_breadth_first_fifo = {
     .layout = DTS_LAYOUT_LOOP,
     .default_chunks = 2,
     .check = dts_shape_check,
-    .build = build_fifo,
+    .write_rank = write_fifo,
     .bubble = bubble,
     .bubble_formula = "(p-1)(F+B+W)/v",
     .bubble_limit = dts_limit_at_least_p,

@@ -31,16 +31,12 @@ static void add_from_direction(dts_schedule *out, int rank, int chunk, int slot)
     }
 }
 
-static dts_status build(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    dts_status status = dts_order_begin(&dts_schedule_chimera, shape, arena, out);
-    int slots = 2 * shape->microbatches + 2 * shape->stages;
-    for (int rank = 0; status == DTS_OK && rank < shape->stages; rank++) {
-        for (int slot = 0; slot < slots; slot++) {
-            add_from_direction(out, rank, 0, slot);
-            add_from_direction(out, rank, 1, slot);
-        }
+static void write_rank(dts_schedule *out, int rank) {
+    const int slots = 2 * out->shape.microbatches + 2 * out->shape.stages;
+    for (int slot = 0; slot < slots; slot++) {
+        add_from_direction(out, rank, 0, slot);
+        add_from_direction(out, rank, 1, slot);
     }
-    return status;
 }
 
 static dts_status check(const dts_schedule_shape *shape, dts_diag *diag) {
@@ -85,7 +81,7 @@ const dts_schedule_method dts_schedule_chimera = {
     .layout = DTS_LAYOUT_BIDIR,
     .default_chunks = 2,
     .check = check,
-    .build = build,
+    .write_rank = write_rank,
     .bubble = bubble,
     .bubble_formula = "(p-2)(B+W)",
     .bubble_limit = limit,

@@ -102,32 +102,25 @@ static void write_rank(writer *w, int ranks, int h, int microbatches) {
     drain(w, ranks, h);
 }
 
-static dts_status build_dualpipe(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    dts_status status = dts_order_begin(&dts_schedule_dualpipe, shape, arena, out);
-    int p = shape->stages;
-    dts_op *waiting = dts_arena_array(arena, (size_t)shape->microbatches, sizeof *waiting);
-    if (status != DTS_OK || waiting == NULL) {
-        return DTS_NOMEM;
-    }
-    for (int rank = 0; rank < p; rank++) {
+static dts_status make_dualpipe(dts_schedule *out, dts_arena *scratch) {
+    const int p = out->shape.stages, m = out->shape.microbatches;
+    dts_op *waiting = dts_arena_array(scratch, (size_t)m, sizeof *waiting);
+    for (int rank = 0; rank < p && waiting != NULL; rank++) {
         bool upper = rank >= p / 2;
         writer w = {.out = out, .rank = rank, .flip = upper ? 1 : 0, .waiting = waiting};
-        write_rank(&w, p / 2, upper ? p - 1 - rank : rank, shape->microbatches / 2);
+        write_rank(&w, p / 2, upper ? p - 1 - rank : rank, m / 2);
     }
-    return DTS_OK;
+    return waiting != NULL ? DTS_OK : DTS_NOMEM;
 }
 
-static dts_status build_dualpipev(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    dts_status status = dts_order_begin(&dts_schedule_dualpipev, shape, arena, out);
-    dts_op *waiting = dts_arena_array(arena, 2 * (size_t)shape->microbatches, sizeof *waiting);
-    if (status != DTS_OK || waiting == NULL) {
-        return DTS_NOMEM;
-    }
-    for (int rank = 0; rank < shape->stages; rank++) {
+static dts_status make_dualpipev(dts_schedule *out, dts_arena *scratch) {
+    const int p = out->shape.stages, m = out->shape.microbatches;
+    dts_op *waiting = dts_arena_array(scratch, 2 * (size_t)m, sizeof *waiting);
+    for (int rank = 0; rank < p && waiting != NULL; rank++) {
         writer w = {.out = out, .rank = rank, .waiting = waiting};
-        write_rank(&w, shape->stages, rank, shape->microbatches);
+        write_rank(&w, p, rank, m);
     }
-    return DTS_OK;
+    return waiting != NULL ? DTS_OK : DTS_NOMEM;
 }
 
 static dts_status check_enough(const dts_schedule_shape *shape, dts_diag *diag) {
@@ -188,7 +181,7 @@ const dts_schedule_method dts_schedule_dualpipe = {
     .splits_backward = true,
     .fuses = true,
     .check = check_dualpipe,
-    .build = build_dualpipe,
+    .make = make_dualpipe,
     .bubble = bubble_dualpipe,
     .bubble_formula = "(p/2-1)(F+2B-W)",
     .bubble_limit = limit,
@@ -203,7 +196,7 @@ const dts_schedule_method dts_schedule_dualpipev = {
     .splits_backward = true,
     .fuses = true,
     .check = check_enough,
-    .build = build_dualpipev,
+    .make = make_dualpipev,
     .bubble = bubble_dualpipev,
     .bubble_formula = "(p-1)(F+2B-W)/2",
     .bubble_limit = limit,

@@ -6,15 +6,11 @@
  * with T = tF + tB + tW. [1] Huang et al., GPipe, NeurIPS 2019; the exact range was checked by simulation (tests). */
 #include "schedule/order.h"
 
-static dts_status build_naive(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    dts_status status = dts_order_begin(&dts_schedule_naive, shape, arena, out);
-    for (int rank = 0; status == DTS_OK && rank < shape->stages; rank++) {
-        for (int i = 0; i < shape->microbatches; i++) {
-            dts_order_add(out, rank, DTS_OP_FORWARD, 0, i);
-            dts_order_add(out, rank, DTS_OP_BACKWARD, 0, i);
-        }
+static void write_naive(dts_schedule *out, int rank) {
+    for (int i = 0; i < out->shape.microbatches; i++) {
+        dts_order_add(out, rank, DTS_OP_FORWARD, 0, i);
+        dts_order_add(out, rank, DTS_OP_BACKWARD, 0, i);
     }
-    return status;
 }
 
 static double naive_bubble(const dts_schedule_shape *shape) {
@@ -22,27 +18,22 @@ static double naive_bubble(const dts_schedule_shape *shape) {
     return hops * shape->microbatches * (dts_shape_work(shape) + 2 * shape->latency);
 }
 
-static dts_status build_gpipe_order(const dts_schedule_method *method, bool reversed, const dts_schedule_shape *shape,
-                                    dts_arena *arena, dts_schedule *out) {
-    dts_status status = dts_order_begin(method, shape, arena, out);
-    int m = shape->microbatches;
-    for (int rank = 0; status == DTS_OK && rank < shape->stages; rank++) {
-        for (int i = 0; i < m; i++) {
-            dts_order_add(out, rank, DTS_OP_FORWARD, 0, i);
-        }
-        for (int i = 0; i < m; i++) {
-            dts_order_add(out, rank, DTS_OP_BACKWARD, 0, reversed ? m - 1 - i : i);
-        }
+static void write_all(dts_schedule *out, int rank, bool reversed) {
+    const int m = out->shape.microbatches;
+    for (int i = 0; i < m; i++) {
+        dts_order_add(out, rank, DTS_OP_FORWARD, 0, i);
     }
-    return status;
+    for (int i = 0; i < m; i++) {
+        dts_order_add(out, rank, DTS_OP_BACKWARD, 0, reversed ? m - 1 - i : i);
+    }
 }
 
-static dts_status build_gpipe(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    return build_gpipe_order(&dts_schedule_gpipe, false, shape, arena, out);
+static void write_gpipe(dts_schedule *out, int rank) {
+    write_all(out, rank, false);
 }
 
-static dts_status build_gpipe_lifo(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    return build_gpipe_order(&dts_schedule_gpipe_lifo, true, shape, arena, out);
+static void write_gpipe_lifo(dts_schedule *out, int rank) {
+    write_all(out, rank, true);
 }
 
 static double gpipe_bubble(const dts_schedule_shape *shape) {
@@ -56,7 +47,7 @@ const dts_schedule_method dts_schedule_naive = {
     .layout = DTS_LAYOUT_SINGLE,
     .default_chunks = 1,
     .check = dts_shape_check_one_chunk,
-    .build = build_naive,
+    .write_rank = write_naive,
     .bubble = naive_bubble,
     .bubble_formula = "(p-1) m (F+B+W)",
     .latency_formula = "2(p-1) m c",
@@ -70,7 +61,7 @@ const dts_schedule_method dts_schedule_gpipe = {
     .layout = DTS_LAYOUT_SINGLE,
     .default_chunks = 1,
     .check = dts_shape_check_one_chunk,
-    .build = build_gpipe,
+    .write_rank = write_gpipe,
     .bubble = gpipe_bubble,
     .bubble_formula = "(p-1)(F+B+W)",
     .latency_formula = "2(p-1)c",
@@ -84,7 +75,7 @@ const dts_schedule_method dts_schedule_gpipe_lifo = {
     .layout = DTS_LAYOUT_SINGLE,
     .default_chunks = 1,
     .check = dts_shape_check_one_chunk,
-    .build = build_gpipe_lifo,
+    .write_rank = write_gpipe_lifo,
     .bubble = gpipe_bubble,
     .bubble_formula = "(p-1)(F+B+W)",
     .latency_formula = "2(p-1)c",

@@ -17,34 +17,30 @@ static int group_of(const dts_schedule_shape *shape) {
     return shape->group > 0 ? shape->group : shape->stages;
 }
 
-static dts_status build_groups(const dts_schedule_method *method, const dts_schedule_shape *shape, int group,
-                               bool fuse_pairs, dts_arena *arena, dts_schedule *out) {
-    dts_status status = dts_order_begin(method, shape, arena, out);
-    for (int rank = 0; status == DTS_OK && rank < shape->stages; rank++) {
-        dts_depth_first rule = {
-            .group = group,
-            .warmup = 2 * (shape->stages - 1 - rank) + (shape->chunks - 1) * group + (fuse_pairs ? 1 : 0),
-            .weight_delay = -1,
-            .fuse_pairs = fuse_pairs};
-        dts_order_depth_first(out, rank, &rule);
-    }
-    return status;
+static void write_groups(dts_schedule *out, int rank, int group, bool fuse_pairs) {
+    const dts_schedule_shape *shape = &out->shape;
+    dts_depth_first rule = {
+        .group = group,
+        .warmup = 2 * (shape->stages - 1 - rank) + (shape->chunks - 1) * group + (fuse_pairs ? 1 : 0),
+        .weight_delay = -1,
+        .fuse_pairs = fuse_pairs};
+    dts_order_depth_first(out, rank, &rule);
 }
 
-static dts_status build_interleaved(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    return build_groups(&dts_schedule_interleaved, shape, group_of(shape), false, arena, out);
+static void write_interleaved(dts_schedule *out, int rank) {
+    write_groups(out, rank, group_of(&out->shape), false);
 }
 
-static dts_status build_flex(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    return build_groups(&dts_schedule_interleaved_flex, shape, dts_flexible_group(shape), false, arena, out);
+static void write_flex(dts_schedule *out, int rank) {
+    write_groups(out, rank, dts_flexible_group(&out->shape), false);
 }
 
-static dts_status build_group2p(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    return build_groups(&dts_schedule_interleaved_group2p, shape, 2 * shape->stages, false, arena, out);
+static void write_group2p(dts_schedule *out, int rank) {
+    write_groups(out, rank, 2 * out->shape.stages, false);
 }
 
-static dts_status build_moe(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    return build_groups(&dts_schedule_interleaved_moe, shape, group_of(shape), true, arena, out);
+static void write_moe(dts_schedule *out, int rank) {
+    write_groups(out, rank, group_of(&out->shape), true);
 }
 
 /* Megatron's rule: the last group is full, or still has a microbatch for every stage. */
@@ -116,7 +112,7 @@ const dts_schedule_method dts_schedule_interleaved = {
     .layout = DTS_LAYOUT_LOOP,
     .default_chunks = 2,
     .check = check_interleaved,
-    .build = build_interleaved,
+    .write_rank = write_interleaved,
     .bubble = bubble_interleaved,
     .bubble_formula = "(p-1)(F+B+W)/v",
     .bubble_limit = dts_limit_multiple_of_p,
@@ -129,7 +125,7 @@ const dts_schedule_method dts_schedule_interleaved_flex = {
     .layout = DTS_LAYOUT_LOOP,
     .default_chunks = 2,
     .check = check_flex,
-    .build = build_flex,
+    .write_rank = write_flex,
     .bubble = bubble_interleaved,
     .bubble_formula = "(p-1)(F+B+W)/v",
     .bubble_limit = dts_limit_multiple_of_p,
@@ -142,7 +138,7 @@ const dts_schedule_method dts_schedule_interleaved_group2p = {
     .layout = DTS_LAYOUT_LOOP,
     .default_chunks = 2,
     .check = check_group2p,
-    .build = build_group2p,
+    .write_rank = write_group2p,
     .bubble = bubble_interleaved,
     .bubble_formula = "(p-1)(F+B+W)/v",
     .bubble_limit = dts_limit_multiple_of_p,
@@ -156,7 +152,7 @@ const dts_schedule_method dts_schedule_interleaved_moe = {
     .default_chunks = 2,
     .fuses = true,
     .check = check_interleaved,
-    .build = build_moe,
+    .write_rank = write_moe,
     .bubble = bubble_interleaved,
     .bubble_formula = "(p-1)(F+B+W)/v",
     .bubble_limit = dts_limit_multiple_of_p,

@@ -15,27 +15,19 @@
  *     of tests/unit/run/test_closed_forms.c. */
 #include "schedule/order.h"
 
-static dts_status build_with_warmup(const dts_schedule_method *method, int forwards_per_hop,
-                                    const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    dts_status status = dts_order_begin(method, shape, arena, out);
-    for (int rank = 0; status == DTS_OK && rank < shape->stages; rank++) {
-        dts_depth_first rule = {
-            .group = shape->microbatches, .warmup = forwards_per_hop * (shape->stages - 1 - rank), .weight_delay = -1};
-        dts_order_depth_first(out, rank, &rule);
-    }
-    return status;
+static void write_with_warmup(dts_schedule *out, int rank, int forwards_per_hop) {
+    const dts_schedule_shape *shape = &out->shape;
+    dts_depth_first rule = {
+        .group = shape->microbatches, .warmup = forwards_per_hop * (shape->stages - 1 - rank), .weight_delay = -1};
+    dts_order_depth_first(out, rank, &rule);
 }
 
-static dts_status build_1f1b(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    return build_with_warmup(&dts_schedule_1f1b, 1, shape, arena, out);
+static void write_1f1b(dts_schedule *out, int rank) {
+    write_with_warmup(out, rank, 1);
 }
 
-static dts_status build_pipedream(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    return build_with_warmup(&dts_schedule_pipedream, 1, shape, arena, out);
-}
-
-static dts_status build_eager(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    return build_with_warmup(&dts_schedule_eager_1f1b, 2, shape, arena, out);
+static void write_eager(dts_schedule *out, int rank) {
+    write_with_warmup(out, rank, 2);
 }
 
 static double bubble_1f1b(const dts_schedule_shape *shape) {
@@ -67,7 +59,7 @@ const dts_schedule_method dts_schedule_1f1b = {
     .layout = DTS_LAYOUT_SINGLE,
     .default_chunks = 1,
     .check = dts_shape_check_one_chunk,
-    .build = build_1f1b,
+    .write_rank = write_1f1b,
     .bubble = bubble_1f1b,
     .bubble_formula = "(p-1)(F+B+W)",
     .latency_formula = "[2(p-1)(1+m/p)-2]c",
@@ -82,7 +74,7 @@ const dts_schedule_method dts_schedule_pipedream = {
     .default_chunks = 1,
     .asynchronous = true,
     .check = dts_shape_check_one_chunk,
-    .build = build_pipedream,
+    .write_rank = write_1f1b,
     .bubble = bubble_1f1b,
     .bubble_formula = "(p-1)(F+B+W), once",
     .latency_formula = "[2(p-1)(1+m/p)-2]c",
@@ -96,7 +88,7 @@ const dts_schedule_method dts_schedule_eager_1f1b = {
     .layout = DTS_LAYOUT_SINGLE,
     .default_chunks = 1,
     .check = dts_shape_check_one_chunk,
-    .build = build_eager,
+    .write_rank = write_eager,
     .bubble = bubble_eager,
     .bubble_formula = "(p-1)(F+B+W)",
     .latency_formula = "2(p-1)c",

@@ -189,7 +189,8 @@ static int slots_needed(const dts_schedule_shape *shape) {
     return PERIOD * (4 * shape->stages + shape->microbatches + 1);
 }
 
-static dts_status make(const dts_schedule_shape *shape, dts_arena *scratch, dts_schedule *out) {
+static dts_status make(dts_schedule *out, dts_arena *scratch) {
+    const dts_schedule_shape *shape = &out->shape;
     slots s = {.stages = shape->stages, .microbatches = shape->microbatches, .length = slots_needed(shape)};
     size_t all = (size_t)s.stages * (size_t)s.length;
     s.at = dts_arena_array(scratch, all, sizeof *s.at);
@@ -210,16 +211,6 @@ static dts_status make(const dts_schedule_shape *shape, dts_arena *scratch, dts_
     return DTS_OK;
 }
 
-static dts_status build(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    dts_status status = dts_order_begin(&dts_schedule_1f1b_v, shape, arena, out);
-    dts_arena *scratch = dts_arena_new(DTS_ARENA_UNLIMITED);
-    if (status == DTS_OK) {
-        status = scratch != NULL ? make(shape, scratch, out) : DTS_NOMEM;
-    }
-    dts_arena_free(scratch);
-    return status;
-}
-
 static dts_status check(const dts_schedule_shape *shape, dts_diag *diag) {
     dts_status status = dts_shape_check_two_chunks(shape, diag);
     if (status == DTS_OK && (double)shape->stages * slots_needed(shape) > SLOTS_MAX) {
@@ -237,5 +228,5 @@ const dts_schedule_method dts_schedule_1f1b_v = {
     .layout = DTS_LAYOUT_V,
     .default_chunks = 2,
     .check = check,
-    .build = build,
+    .make = make,
 };

@@ -1,28 +1,5 @@
 #include "schedule/order.h"
 
-dts_status dts_order_begin(const dts_schedule_method *method, const dts_schedule_shape *shape, dts_arena *arena,
-                           dts_schedule *out) {
-    size_t stages = (size_t)shape->stages;
-    size_t forwards = (size_t)shape->microbatches;
-    if (method->layout != DTS_LAYOUT_BIDIR) { /* there a microbatch passes every rank only once */
-        forwards *= (size_t)shape->chunks;
-    }
-    size_t capacity = forwards * (method->splits_backward ? 3 : 2);
-    *out = (dts_schedule){.name = method->name, .layout = method->layout, .shape = *shape};
-    out->ops = dts_arena_array(arena, stages, sizeof *out->ops);
-    out->op_count = dts_arena_array(arena, stages, sizeof *out->op_count);
-    if (out->ops == NULL || out->op_count == NULL) {
-        return DTS_NOMEM;
-    }
-    for (size_t rank = 0; rank < stages; rank++) {
-        out->ops[rank] = dts_arena_array(arena, capacity, sizeof *out->ops[rank]);
-        if (out->ops[rank] == NULL) {
-            return DTS_NOMEM;
-        }
-    }
-    return DTS_OK;
-}
-
 void dts_order_add(dts_schedule *schedule, int rank, dts_op_kind kind, int chunk, int microbatch) {
     schedule->ops[rank][schedule->op_count[rank]++] =
         (dts_op){.kind = (uint8_t)kind, .chunk = (uint16_t)chunk, .microbatch = (uint32_t)microbatch};

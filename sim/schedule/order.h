@@ -4,9 +4,6 @@
 
 #include "schedule/schedule.h"
 
-/* Sets up out with an empty order of the right capacity for every rank. */
-dts_status dts_order_begin(const dts_schedule_method *method, const dts_schedule_shape *shape, dts_arena *arena,
-                           dts_schedule *out);
 /* Appends one operation to the rank's order. */
 void dts_order_add(dts_schedule *schedule, int rank, dts_op_kind kind, int chunk, int microbatch);
 /* The two operations appended last run as one block. */

@@ -144,6 +144,39 @@ static dts_status check_flush(const dts_schedule_method *method, const dts_sched
     return status;
 }
 
+/* An empty order with room for every rank's. */
+static dts_status begin(const dts_schedule_method *method, const dts_schedule_shape *shape, dts_arena *arena,
+                        dts_schedule *out) {
+    size_t stages = (size_t)shape->stages;
+    size_t forwards = (size_t)shape->microbatches;
+    if (method->layout != DTS_LAYOUT_BIDIR) { /* there a microbatch passes every rank only once */
+        forwards *= (size_t)shape->chunks;
+    }
+    size_t capacity = forwards * (method->splits_backward ? 3 : 2);
+    *out = (dts_schedule){.name = method->name, .layout = method->layout, .shape = *shape};
+    out->ops = dts_arena_array(arena, stages, sizeof *out->ops);
+    out->op_count = dts_arena_array(arena, stages, sizeof *out->op_count);
+    bool good = out->ops != NULL && out->op_count != NULL;
+    for (size_t rank = 0; rank < stages && good; rank++) {
+        out->ops[rank] = dts_arena_array(arena, capacity, sizeof *out->ops[rank]);
+        good = out->ops[rank] != NULL;
+    }
+    return good ? DTS_OK : DTS_NOMEM;
+}
+
+static dts_status write_order(const dts_schedule_method *method, dts_schedule *out) {
+    if (method->write_rank != NULL) {
+        for (int rank = 0; rank < out->shape.stages; rank++) {
+            method->write_rank(out, rank);
+        }
+        return DTS_OK;
+    }
+    dts_arena *scratch = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_status status = scratch != NULL ? method->make(out, scratch) : DTS_NOMEM;
+    dts_arena_free(scratch);
+    return status;
+}
+
 dts_status dts_schedule_build(const char *name, const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out,
                               dts_diag *diag) {
     const dts_schedule_method *method = dts_schedule_find(name);
@@ -159,7 +192,8 @@ dts_status dts_schedule_build(const char *name, const dts_schedule_shape *shape,
         return status;
     }
     const dts_schedule_shape one = dts_schedule_flush(shape);
-    status = method->build(&one, arena, out);
+    status = begin(method, &one, arena, out);
+    status = status == DTS_OK ? write_order(method, out) : status;
     if (status == DTS_OK && shape->flushes > 1) {
         const dts_schedule once = *out;
         status = dts_schedule_repeat(&once, shape->flushes, arena, out) ? DTS_OK : DTS_NOMEM;

@@ -71,7 +71,10 @@ typedef struct dts_schedule_method {
     bool fuses;           /* pairs of passes are one block: one may run while the other waits */
     /* DTS_INVALID with the reason and the nearest legal choice when the shape is illegal for this schedule. */
     dts_status (*check)(const dts_schedule_shape *shape, dts_diag *diag);
-    dts_status (*build)(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out);
+    /* One of these writes the order into out, which has its shape and room for it: rank by rank, or all ranks at once
+     * with the help of memory that goes when it is done (DTS_NOMEM: there was none). */
+    void (*write_rank)(dts_schedule *out, int rank);
+    dts_status (*make)(dts_schedule *out, dts_arena *scratch);
     /* Textbook bubble time beyond m·T, in units of the costs; NULL: no closed form. c is the hop latency. */
     double (*bubble)(const dts_schedule_shape *shape);
     const char *bubble_formula;  /* as text, e.g. "(p-1)(F+B+W)"; NULL where the bubble is always 0 */

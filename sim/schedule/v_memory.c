@@ -270,9 +270,9 @@ static void write_out(const slots *s, dts_schedule *out) {
     }
 }
 
-static dts_status make(const dts_schedule_shape *shape, bool half, dts_arena *scratch, dts_schedule *out) {
-    int p = shape->stages;
-    int m = shape->microbatches;
+static dts_status make(dts_schedule *out, bool half, dts_arena *scratch) {
+    int p = out->shape.stages;
+    int m = out->shape.microbatches;
     /* the last backward begins before 6p + 3 + 6m, and at most 2m weight gradients follow */
     slots s = {.stages = p, .microbatches = m, .length = 6 * p + 4 + PERIOD * m + 2 * m};
     s.at = dts_arena_array(scratch, (size_t)p * (size_t)s.length, sizeof *s.at);
@@ -296,23 +296,12 @@ static dts_status make(const dts_schedule_shape *shape, bool half, dts_arena *sc
     return DTS_OK;
 }
 
-static dts_status build(const dts_schedule_method *method, bool half, const dts_schedule_shape *shape, dts_arena *arena,
-                        dts_schedule *out) {
-    dts_status status = dts_order_begin(method, shape, arena, out);
-    dts_arena *scratch = dts_arena_new(DTS_ARENA_UNLIMITED);
-    if (status == DTS_OK) {
-        status = scratch != NULL ? make(shape, half, scratch, out) : DTS_NOMEM;
-    }
-    dts_arena_free(scratch);
-    return status;
+static dts_status make_half(dts_schedule *out, dts_arena *scratch) {
+    return make(out, true, scratch);
 }
 
-static dts_status build_half(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    return build(&dts_schedule_v_half, true, shape, arena, out);
-}
-
-static dts_status build_min(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    return build(&dts_schedule_v_min, false, shape, arena, out);
+static dts_status make_min(dts_schedule *out, dts_arena *scratch) {
+    return make(out, false, scratch);
 }
 
 /* The work of closing up grows with p² m. */
@@ -352,7 +341,7 @@ const dts_schedule_method dts_schedule_v_half = {
     .default_chunks = 2,
     .splits_backward = true,
     .check = check,
-    .build = build_half,
+    .make = make_half,
     .bubble = bubble_half,
     .bubble_formula = "(3p-7)F/2, for odd p (3p-4)F/2",
     .bubble_limit = limit,
@@ -366,7 +355,7 @@ const dts_schedule_method dts_schedule_v_min = {
     .default_chunks = 2,
     .splits_backward = true,
     .check = check,
-    .build = build_min,
+    .make = make_min,
     .bubble = bubble_min,
     .bubble_formula = "(4p-5)F/2, (4p-7)F/2 when 3 divides p",
     .bubble_limit = limit,

@@ -238,7 +238,8 @@ static void run_best(machine *m, dts_schedule *out) {
     run(m);
 }
 
-static dts_status make(const dts_schedule_shape *shape, int limit, dts_arena *scratch, dts_schedule *out) {
+static dts_status make(dts_schedule *out, int limit, dts_arena *scratch) {
+    const dts_schedule_shape *shape = &out->shape;
     machine m = {.stages = shape->stages,
                  .microbatches = shape->microbatches,
                  .cost = {dts_shape_ticks(shape, shape->forward), dts_shape_ticks(shape, shape->backward_input),
@@ -265,23 +266,12 @@ static dts_status make(const dts_schedule_shape *shape, int limit, dts_arena *sc
     return DTS_OK;
 }
 
-static dts_status build(const dts_schedule_method *method, int limit, const dts_schedule_shape *shape, dts_arena *arena,
-                        dts_schedule *out) {
-    dts_status status = dts_order_begin(method, shape, arena, out);
-    dts_arena *scratch = dts_arena_new(DTS_ARENA_UNLIMITED);
-    if (status == DTS_OK) {
-        status = scratch != NULL ? make(shape, limit, scratch, out) : DTS_NOMEM;
-    }
-    dts_arena_free(scratch);
-    return status;
+static dts_status make_1p(dts_schedule *out, dts_arena *scratch) {
+    return make(out, out->shape.stages, scratch);
 }
 
-static dts_status build_1p(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    return build(&dts_schedule_zb1p_heuristic, shape->stages, shape, arena, out);
-}
-
-static dts_status build_2p(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    return build(&dts_schedule_zb2p_heuristic, 2 * shape->stages, shape, arena, out);
+static dts_status make_2p(dts_schedule *out, dts_arena *scratch) {
+    return make(out, 2 * out->shape.stages, scratch);
 }
 
 const dts_schedule_method dts_schedule_zb1p_heuristic = {
@@ -294,7 +284,7 @@ const dts_schedule_method dts_schedule_zb1p_heuristic = {
     .splits_backward = true,
     .follows_costs = true,
     .check = dts_shape_check_one_chunk,
-    .build = build_1p,
+    .make = make_1p,
 };
 
 const dts_schedule_method dts_schedule_zb2p_heuristic = {
@@ -307,5 +297,5 @@ const dts_schedule_method dts_schedule_zb2p_heuristic = {
     .splits_backward = true,
     .follows_costs = true,
     .check = dts_shape_check_one_chunk,
-    .build = build_2p,
+    .make = make_2p,
 };

@@ -43,7 +43,7 @@ static void warm_up(writer *w, int p) {
     }
 }
 
-static void write_rank(writer *w, int p, int microbatches) {
+static void write_all(writer *w, int p, int microbatches) {
     const int *forwards = w->next[DTS_OP_FORWARD];
     warm_up(w, p);
     while (forwards[1] < forwards[0] || forwards[0] < microbatches) {
@@ -68,15 +68,10 @@ static void write_rank(writer *w, int p, int microbatches) {
     }
 }
 
-static dts_status build(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    dts_status status = dts_order_begin(&dts_schedule_zbv, shape, arena, out);
-    int p = shape->stages;
-    int made_for = shape->microbatches > 2 * p - 1 ? shape->microbatches : 2 * p - 1;
-    for (int rank = 0; status == DTS_OK && rank < p; rank++) {
-        writer w = {.out = out, .rank = rank};
-        write_rank(&w, p, made_for);
-    }
-    return status;
+static void write_rank(dts_schedule *out, int rank) {
+    const int least = 2 * out->shape.stages - 1;
+    writer w = {.out = out, .rank = rank};
+    write_all(&w, out->shape.stages, out->shape.microbatches > least ? out->shape.microbatches : least);
 }
 
 static double bubble(const dts_schedule_shape *shape) {
@@ -99,7 +94,7 @@ const dts_schedule_method dts_schedule_zbv = {
     .default_chunks = 2,
     .splits_backward = true,
     .check = dts_shape_check_two_chunks,
-    .build = build,
+    .write_rank = write_rank,
     .bubble = bubble,
     .bubble_of_span = true,
     .bubble_limit = limit,

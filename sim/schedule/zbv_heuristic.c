@@ -278,7 +278,8 @@ static void write_out(const machine *m, const trial *best, dts_schedule *out) {
     }
 }
 
-static dts_status make(const dts_schedule_shape *shape, dts_arena *scratch, dts_schedule *out) {
+static dts_status make(dts_schedule *out, dts_arena *scratch) {
+    const dts_schedule_shape *shape = &out->shape;
     size_t stages = (size_t)shape->stages;
     size_t microbatches = (size_t)shape->microbatches;
     machine m = {.stages = shape->stages,
@@ -317,16 +318,6 @@ static dts_status make(const dts_schedule_shape *shape, dts_arena *scratch, dts_
     return DTS_OK;
 }
 
-static dts_status build(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    dts_status status = dts_order_begin(&dts_schedule_zbv_heuristic, shape, arena, out);
-    dts_arena *scratch = dts_arena_new(DTS_ARENA_UNLIMITED);
-    if (status == DTS_OK) {
-        status = scratch != NULL ? make(shape, scratch, out) : DTS_NOMEM;
-    }
-    dts_arena_free(scratch);
-    return status;
-}
-
 const dts_schedule_method dts_schedule_zbv_heuristic = {
     .name = "zbv-heuristic",
     .summary = "zbv made for the given times",
@@ -336,5 +327,5 @@ const dts_schedule_method dts_schedule_zbv_heuristic = {
     .splits_backward = true,
     .follows_costs = true,
     .check = dts_shape_check_two_chunks,
-    .build = build,
+    .make = make,
 };

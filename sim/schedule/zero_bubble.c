@@ -2,14 +2,15 @@
  * stage to stage; W fills the bubbles.
  *
  *   zb-h1   warm-up p-1-r, W delayed by r backwards. bubble = (p-1)(tF + tB - tW) for m >= p. Peak min(m, p)
- * everywhere. zb-h2   warm-up 2(p-1-r), W delayed by 2r. The span of every rank (last end - first start) exceeds m T by
+ *           everywhere.
+ *   zb-h2   warm-up 2(p-1-r), W delayed by 2r. The span of every rank (last end - first start) exceeds m T by
  *           (p-1) max(0, tF + tB - 2 tW) for m >= 2p-1. Peak min(m, 2p-1).
  *   interleaved-zb1p   interleaved with warm-up p-1-r + (v-1) g, W delayed by r.
  *           Span beyond m T: (p-1)(tF + tB - tW)/v for m >= p. Peak min(m, p) for g = p.
  *
  *   group-interleaved  the same in groups of g = ceil(p/2) … p microbatches, W right behind its B: less memory than
  *           interleaving, for a larger bubble (no closed form). Groups keep the places of microbatches that do not
- * exist.
+ *           exist.
  *
  * "Zero bubble" is a property of the span: it pays when the next iteration starts on a rank before the last rank has
  * ended this one. With a barrier at the end of an iteration the makespan counts. All formulas need tW <= tF + tB.
@@ -21,45 +22,38 @@
 
 #include "schedule/order.h"
 
-static dts_status build_split(const dts_schedule_method *method, int forwards_per_hop, int group,
-                              const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    dts_status status = dts_order_begin(method, shape, arena, out);
-    for (int rank = 0; status == DTS_OK && rank < shape->stages; rank++) {
-        dts_depth_first rule = {.group = group,
-                                .warmup = forwards_per_hop * (shape->stages - 1 - rank) + (shape->chunks - 1) * group,
-                                .weight_delay = forwards_per_hop * rank};
-        dts_order_depth_first(out, rank, &rule);
-    }
-    return status;
+static void write_split(dts_schedule *out, int rank, int forwards_per_hop, int group) {
+    const dts_schedule_shape *shape = &out->shape;
+    dts_depth_first rule = {.group = group,
+                            .warmup = forwards_per_hop * (shape->stages - 1 - rank) + (shape->chunks - 1) * group,
+                            .weight_delay = forwards_per_hop * rank};
+    dts_order_depth_first(out, rank, &rule);
 }
 
-static dts_status build_h1(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    return build_split(&dts_schedule_zb_h1, 1, shape->microbatches, shape, arena, out);
+static void write_h1(dts_schedule *out, int rank) {
+    write_split(out, rank, 1, out->shape.microbatches);
 }
 
-static dts_status build_h2(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    return build_split(&dts_schedule_zb_h2, 2, shape->microbatches, shape, arena, out);
+static void write_h2(dts_schedule *out, int rank) {
+    write_split(out, rank, 2, out->shape.microbatches);
 }
 
-static dts_status build_interleaved(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    return build_split(&dts_schedule_interleaved_zb1p, 1, dts_flexible_group(shape), shape, arena, out);
+static void write_interleaved(dts_schedule *out, int rank) {
+    write_split(out, rank, 1, dts_flexible_group(&out->shape));
 }
 
 static int grouped(const dts_schedule_shape *shape) {
     return shape->group > 0 ? shape->group : (shape->stages + 1) / 2;
 }
 
-static dts_status build_group_interleaved(const dts_schedule_shape *shape, dts_arena *arena, dts_schedule *out) {
-    dts_status status = dts_order_begin(&dts_schedule_group_interleaved, shape, arena, out);
-    int group = grouped(shape);
-    for (int rank = 0; status == DTS_OK && rank < shape->stages; rank++) {
-        dts_depth_first rule = {.group = group,
-                                .warmup = shape->stages - 1 - rank + (shape->chunks - 1) * group,
-                                .weight_delay = 0,
-                                .padded = true};
-        dts_order_depth_first(out, rank, &rule);
-    }
-    return status;
+static void write_group_interleaved(dts_schedule *out, int rank) {
+    const dts_schedule_shape *shape = &out->shape;
+    const int group = grouped(shape);
+    dts_depth_first rule = {.group = group,
+                            .warmup = shape->stages - 1 - rank + (shape->chunks - 1) * group,
+                            .weight_delay = 0,
+                            .padded = true};
+    dts_order_depth_first(out, rank, &rule);
 }
 
 static dts_status check_group_interleaved(const dts_schedule_shape *shape, dts_diag *diag) {
@@ -99,7 +93,7 @@ const dts_schedule_method dts_schedule_zb_h1 = {
     .default_chunks = 1,
     .splits_backward = true,
     .check = dts_shape_check_one_chunk,
-    .build = build_h1,
+    .write_rank = write_h1,
     .bubble = bubble_h1,
     .bubble_formula = "(p-1)(F+B-W)",
     .bubble_limit = dts_limit_at_least_p,
@@ -113,7 +107,7 @@ const dts_schedule_method dts_schedule_zb_h2 = {
     .default_chunks = 1,
     .splits_backward = true,
     .check = dts_shape_check_one_chunk,
-    .build = build_h2,
+    .write_rank = write_h2,
     .bubble = bubble_h2,
     .bubble_of_span = true,
     .bubble_formula = "(p-1) max(0, F+B-2W)",
@@ -128,7 +122,7 @@ const dts_schedule_method dts_schedule_interleaved_zb1p = {
     .default_chunks = 2,
     .splits_backward = true,
     .check = dts_shape_check_flexible,
-    .build = build_interleaved,
+    .write_rank = write_interleaved,
     .bubble = bubble_interleaved,
     .bubble_of_span = true,
     .bubble_formula = "(p-1)(F+B-W)/v",
@@ -143,5 +137,5 @@ const dts_schedule_method dts_schedule_group_interleaved = {
     .default_chunks = 2,
     .splits_backward = true,
     .check = check_group_interleaved,
-    .build = build_group_interleaved,
+    .write_rank = write_group_interleaved,
 };

@@ -5,6 +5,7 @@
 
 #include "../unit/config/everything.h"
 #include "config/schema.h"
+#include "config/tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -57,7 +58,8 @@ static void use(dts_document *document, dts_diag *diag) {
     dts_document_set(document, "inner.count", "7", &origin, diag);
     dts_document_set(document, "part.speed", "1 GB/s", &origin, diag);
     dts_document_set(document, "choice.every", "{value: 3, source: x}", &origin, diag);
-    dts_node_merge(document, dts_document_root(document), dts_node_find(dts_document_root(document), "inner"));
+    dts_node *root = dts_document_root(document);
+    dts_tree_merge(root, dts_node_find(root, "inner"), dts_document_arena(document));
     bind(document, diag, NULL);
 }
 

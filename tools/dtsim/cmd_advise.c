@@ -58,12 +58,9 @@ static int advise(const advise_arguments *a, const dts_scenario *scenario) {
     dts_text text = {0};
     dts_status (*write)(const dts_advice *, const dts_style *, dts_text *) =
         a->format == DTS_FORMAT_JSON ? dts_advise_write_json : dts_advise_write_text;
-    status = write(&advice, &a->tool->style, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
-                                                              : dts_diag_nomem(a->tool->diag);
+    status = dts_tool_write_made(a->tool, write(&advice, &a->tool->style, &text), &text);
     if (status == DTS_OK && a->html_path != NULL) {
-        dts_text_clear(&text);
-        status = dts_advise_write_html(&advice, &text) == DTS_OK ? dts_tool_write_file(a->tool, a->html_path, &text)
-                                                                 : dts_diag_nomem(a->tool->diag);
+        status = dts_tool_write_page(a->tool, a->html_path, dts_advise_write_html(&advice, &text), &text);
     }
     dts_text_free(&text);
     if (status != DTS_OK) {

@@ -136,12 +136,9 @@ static dts_status write_out(const calibrate_arguments *a, const dts_calibration 
     dts_text text = {0};
     dts_status status = a->format == DTS_FORMAT_JSON ? dts_calibration_json(calibration, &text)
                                                      : dts_calibration_text(calibration, &a->tool->style, &text);
-    status = status == DTS_OK ? dts_tool_write(a->tool, &text) : dts_diag_nomem(a->tool->diag);
+    status = dts_tool_write_made(a->tool, status, &text);
     if (status == DTS_OK && a->profile_path != NULL) {
-        dts_text_clear(&text);
-        status = dts_calibration_yaml(calibration, &text);
-        status =
-            status == DTS_OK ? dts_tool_write_file(a->tool, a->profile_path, &text) : dts_diag_nomem(a->tool->diag);
+        status = dts_tool_write_page(a->tool, a->profile_path, dts_calibration_yaml(calibration, &text), &text);
     }
     dts_text_free(&text);
     return status;

@@ -187,12 +187,10 @@ static dts_status compare(compare_arguments *a) {
     dts_text text = {0};
     status = a->format == DTS_FORMAT_JSON ? dts_compare_json(results, labels, a->count, &text)
                                           : dts_compare_text(results, labels, a->count, &page, &text);
-    status = status == DTS_OK ? dts_tool_write(a->tool, &text) : dts_diag_nomem(a->tool->diag);
+    status = dts_tool_write_made(a->tool, status, &text);
     if (status == DTS_OK && a->html_path != NULL) {
-        dts_text_clear(&text);
-        status = dts_compare_html(results, labels, a->count, &page, &text) == DTS_OK
-                     ? dts_tool_write_file(a->tool, a->html_path, &text)
-                     : dts_diag_nomem(a->tool->diag);
+        status = dts_tool_write_page(a->tool, a->html_path, dts_compare_html(results, labels, a->count, &page, &text),
+                                     &text);
     }
     dts_text_free(&text);
     return status;

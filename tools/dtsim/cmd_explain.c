@@ -99,7 +99,8 @@ static dts_status explain(const explain_arguments *a) {
     status = dts_explain(&request, &result, a->tool->diag);
     dts_evidence evidence;
     if (status == DTS_OK && scenario != NULL) {
-        status = dts_evidence_open(&a->tool->profiles, a->tool->arena, &evidence, a->tool->diag);
+        status =
+            dts_evidence_open(dts_scenario_get(scenario), &a->tool->profiles, a->tool->arena, &evidence, a->tool->diag);
         status = status == DTS_OK ? dts_evidence_attach(&evidence, scenario, result, a->tool->diag) : status;
     }
     dts_scenario_free(scenario);
@@ -114,11 +115,9 @@ static dts_status explain(const explain_arguments *a) {
                                       .root_count = a->tool->profiles.count};
     dts_text text = {0};
     status = (a->format == DTS_FORMAT_JSON ? dts_explain_json : dts_explain_text)(result, &page, &text);
-    status = status == DTS_OK ? dts_tool_write(a->tool, &text) : dts_diag_nomem(a->tool->diag);
+    status = dts_tool_write_made(a->tool, status, &text);
     if (status == DTS_OK && a->html_path != NULL) {
-        dts_text_clear(&text);
-        status = dts_explain_html(result, &page, &text) == DTS_OK ? dts_tool_write_file(a->tool, a->html_path, &text)
-                                                                  : dts_diag_nomem(a->tool->diag);
+        status = dts_tool_write_page(a->tool, a->html_path, dts_explain_html(result, &page, &text), &text);
     }
     dts_text_free(&text);
     dts_result_free(result);

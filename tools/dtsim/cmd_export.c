@@ -37,7 +37,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
 static dts_status export(const export_arguments *a) {
     dts_subject subject;
     dts_status status = dts_subject_find(a->tool, a->scenario, &a->overrides, &subject);
-    return status == DTS_OK ? dts_launch_write(a->tool, &subject, a->launcher, NULL) : status;
+    return status == DTS_OK ? dts_launch_write(a->tool, &subject, a->launcher) : status;
 }
 
 static int run(export_arguments *a, int argc, char **argv) {

@@ -270,7 +270,7 @@ static dts_status write_listing(listing *l, int format) {
     } else {
         dts_grid_print(l->grid, &l->tool->style, 0, &text);
     }
-    status = status == DTS_OK ? dts_tool_write(l->tool, &text) : dts_diag_nomem(l->tool->diag);
+    status = dts_tool_write_made(l->tool, status, &text);
     dts_text_free(&text);
     return status;
 }

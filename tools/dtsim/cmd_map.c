@@ -204,13 +204,10 @@ static int make(map_arguments *a) {
     dts_text text = {0};
     status = check_legal(a, map);
     if (status == DTS_OK) {
-        status = writers[a->format](map, &a->tool->style, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
-                                                                           : dts_diag_nomem(a->tool->diag);
+        status = dts_tool_write_made(a->tool, writers[a->format](map, &a->tool->style, &text), &text);
     }
     if (status == DTS_OK && a->html_path != NULL) {
-        dts_text_clear(&text);
-        status = dts_map_write_html(map, &text) == DTS_OK ? dts_tool_write_file(a->tool, a->html_path, &text)
-                                                          : dts_diag_nomem(a->tool->diag);
+        status = dts_tool_write_page(a->tool, a->html_path, dts_map_write_html(map, &text), &text);
     }
     dts_text_free(&text);
     bool interrupted = map->interrupted;

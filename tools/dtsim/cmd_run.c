@@ -188,7 +188,8 @@ static dts_status simulate_loaded(const run_arguments *a, const dts_subject *sub
     dts_text named = {0};
     dts_progress progress;
     dts_evidence evidence;
-    dts_status status = dts_evidence_open(&tool->profiles, tool->arena, &evidence, tool->diag);
+    dts_status status =
+        dts_evidence_open(dts_scenario_get(scenario), &tool->profiles, tool->arena, &evidence, tool->diag);
     if (status == DTS_OK && name_subject(a, &named) != DTS_OK) {
         status = dts_diag_nomem(tool->diag);
     }
@@ -244,8 +245,7 @@ static bool write_trace(const void *result, FILE *file) {
 
 static dts_status write_html(dts_tool *tool, const dts_result *result, const char *path) {
     dts_text text = {0};
-    dts_status status = dts_report_html(result, &text);
-    status = status == DTS_OK ? dts_tool_write_file(tool, path, &text) : dts_diag_nomem(tool->diag);
+    const dts_status status = dts_tool_write_page(tool, path, dts_report_html(result, &text), &text);
     dts_text_free(&text);
     return status;
 }

@@ -274,8 +274,8 @@ static dts_status write_page(const schedule_arguments *a, const dts_schedule_rep
         }
     }
     dts_text page = {0};
-    dts_status status = dts_schedule_html(sets, count, shown, a->count, &page);
-    status = status == DTS_OK ? dts_tool_write_file(a->tool, a->html_path, &page) : dts_diag_nomem(a->tool->diag);
+    const dts_status made = dts_schedule_html(sets, count, shown, a->count, &page);
+    const dts_status status = dts_tool_write_page(a->tool, a->html_path, made, &page);
     dts_text_free(&page);
     return status;
 }

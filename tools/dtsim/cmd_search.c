@@ -273,8 +273,9 @@ static dts_status write_answer(const search_arguments *a, const dts_search *sear
     dts_text text = {0};
     dts_evidence evidence;
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
-    dts_status status = arena != NULL ? dts_evidence_open(&a->tool->profiles, arena, &evidence, a->tool->diag)
-                                      : dts_diag_nomem(a->tool->diag);
+    dts_status status = arena != NULL
+                            ? dts_evidence_open(search->base, &a->tool->profiles, arena, &evidence, a->tool->diag)
+                            : dts_diag_nomem(a->tool->diag);
     const dts_search_writing options_of_text = {.style = &a->tool->style,
                                                 .top = (size_t)a->top,
                                                 .wall_time = a->wall_time,
@@ -285,14 +286,11 @@ static dts_status write_answer(const search_arguments *a, const dts_search *sear
     dts_status (*write)(const dts_search *, const dts_search_writing *, dts_text *) =
         a->format == DTS_FORMAT_JSON ? dts_search_write_json : dts_search_write_text;
     if (status == DTS_OK) {
-        status = write(search, &options_of_text, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
-                                                                  : dts_diag_nomem(a->tool->diag);
+        status = dts_tool_write_made(a->tool, write(search, &options_of_text, &text), &text);
     }
     if (status == DTS_OK && a->html_path != NULL) {
-        dts_text_clear(&text);
-        status = dts_search_write_html(search, &options_of_text, &text) == DTS_OK
-                     ? dts_tool_write_file(a->tool, a->html_path, &text)
-                     : dts_diag_nomem(a->tool->diag);
+        status =
+            dts_tool_write_page(a->tool, a->html_path, dts_search_write_html(search, &options_of_text, &text), &text);
     }
     dts_text_free(&text);
     dts_arena_free(arena);

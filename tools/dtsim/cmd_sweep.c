@@ -123,13 +123,9 @@ static void warn_of_kept_gpu(const sweep_arguments *a, const dts_subject *subjec
 
 static dts_status write_sweep(const sweep_arguments *a, const dts_sweep *made) {
     dts_text text = {0};
-    dts_status status = writers[a->format](made, &a->tool->style, &text) == DTS_OK ? dts_tool_write(a->tool, &text)
-                                                                                   : dts_diag_nomem(a->tool->diag);
+    dts_status status = dts_tool_write_made(a->tool, writers[a->format](made, &a->tool->style, &text), &text);
     if (status == DTS_OK && a->html_path != NULL) {
-        dts_text_clear(&text);
-        status = dts_sweep_write_html(made, a->scenario, &text) == DTS_OK
-                     ? dts_tool_write_file(a->tool, a->html_path, &text)
-                     : dts_diag_nomem(a->tool->diag);
+        status = dts_tool_write_page(a->tool, a->html_path, dts_sweep_write_html(made, a->scenario, &text), &text);
     }
     dts_text_free(&text);
     return status;

@@ -92,7 +92,7 @@ static dts_status validate(const validate_arguments *a, size_t *simulated) {
     dts_text text = {0};
     status = a->format == DTS_FORMAT_JSON ? dts_validation_json(validation, &text)
                                           : dts_validation_text(validation, &a->tool->style, &text);
-    status = status == DTS_OK ? dts_tool_write(a->tool, &text) : dts_diag_nomem(a->tool->diag);
+    status = dts_tool_write_made(a->tool, status, &text);
     if (status == DTS_OK && a->record_path != NULL) {
         status = write_record(a, validation);
     }

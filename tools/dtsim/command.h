@@ -123,6 +123,10 @@ dts_status dts_tool_outputs_writable(dts_tool *tool, int argc, char **argv);
 dts_status dts_tool_writable(dts_tool *tool, const char *path);
 /* Writes text to a named file ("-": standard output). */
 dts_status dts_tool_write_file(dts_tool *tool, const char *path, const dts_text *text);
+/* The same two for text as a writer leaves it, who reports nothing: made is DTS_OK, or memory ran out. Empties text for
+ * what comes next. */
+dts_status dts_tool_write_made(dts_tool *tool, dts_status made, dts_text *text);
+dts_status dts_tool_write_page(dts_tool *tool, const char *path, dts_status made, dts_text *text);
 /* The same for what a function writes; false: it could not, and errno says why. */
 typedef bool dts_tool_writer(const void *context, FILE *file);
 dts_status dts_tool_write_by(dts_tool *tool, const char *path, dts_tool_writer *write, const void *context);

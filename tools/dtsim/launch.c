@@ -26,8 +26,7 @@ static void warn(dts_tool *tool, const dts_launcher *launcher, const dts_notes *
     }
 }
 
-dts_status dts_launch_write(dts_tool *tool, const dts_subject *subject, const dts_launcher *launcher,
-                            const char *path) {
+dts_status dts_launch_write(dts_tool *tool, const dts_subject *subject, const dts_launcher *launcher) {
     dts_scenario *scenario = NULL;
     dts_status status = dts_scenario_load(subject->path, subject->overrides, subject->override_count, &tool->profiles,
                                           &scenario, tool->diag);
@@ -38,7 +37,7 @@ dts_status dts_launch_write(dts_tool *tool, const dts_subject *subject, const dt
     }
     if (status == DTS_OK) {
         warn(tool, launcher, &notes);
-        status = path != NULL ? dts_tool_write_file(tool, path, &text) : dts_tool_write(tool, &text);
+        status = dts_tool_write(tool, &text);
     }
     dts_text_free(&text);
     dts_scenario_free(scenario);

@@ -236,7 +236,7 @@ static dts_status write_plan(const dts_search_export *e, const dts_search *searc
                          dts_objective_names[search->objective]);
         dts_text_free(&text);
     }
-    return dts_launch_write(e->tool, &subject, e->launcher, NULL);
+    return dts_launch_write(e->tool, &subject, e->launcher);
 }
 
 dts_status dts_search_export_write(dts_search_export *e, const dts_search *search) {

@@ -4,8 +4,6 @@
 #include "report/fields.h"
 #include "search_write.h"
 
-static const double GIB = 1024.0 * 1024.0 * 1024.0;
-
 void dts_search_json_settings(dts_json *json, cJSON *object, const dts_candidate *candidate,
                               const dts_scenario_values *base) {
     dts_text text = {0};
@@ -60,7 +58,7 @@ static void json_finding(dts_json *json, cJSON *array, const dts_search *search,
         dts_json_string(json, row, "equal_to_rank", NULL);
     }
     dts_json_number(json, row, "estimate_s", f->estimate.time_s);
-    dts_json_number(json, row, "estimate_gib", f->estimate.memory_B / GIB);
+    dts_json_number(json, row, "estimate_gib", f->estimate.memory_B / DTS_GIB);
 }
 
 static void json_shortage(dts_json *json, cJSON *parent, const dts_shortage *s) {

@@ -159,11 +159,9 @@ static dts_status write_answer(dts_tool *tool, const dts_rent_command *c, const 
                                         .override_count = c->overrides->count};
     dts_text text = {0};
     dts_status status = (c->json ? dts_rent_write_json : dts_rent_write_text)(rent, &options, &text);
-    status = status == DTS_OK ? dts_tool_write(tool, &text) : dts_diag_nomem(tool->diag);
+    status = dts_tool_write_made(tool, status, &text);
     if (status == DTS_OK && c->html_path != NULL) {
-        dts_text_clear(&text);
-        status = dts_rent_write_html(rent, &options, &text) == DTS_OK ? dts_tool_write_file(tool, c->html_path, &text)
-                                                                      : dts_diag_nomem(tool->diag);
+        status = dts_tool_write_page(tool, c->html_path, dts_rent_write_html(rent, &options, &text), &text);
     }
     dts_text_free(&text);
     return status;

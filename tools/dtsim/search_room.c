@@ -6,13 +6,11 @@
 #include "report/format.h"
 #include "search_write.h"
 
-static const double GIB = 1024.0 * 1024.0 * 1024.0;
-
 /* What a GPU has for tensors. */
 static double tensors_gib(const dts_search *search) {
     const dts_cluster *cluster = &search->base->cluster;
     const double context_B = cluster->gpu.context_B + dts_stack_context_B(&search->base->stack, cluster);
-    return (cluster->gpu.memory_B - context_B) / GIB;
+    return (cluster->gpu.memory_B - context_B) / DTS_GIB;
 }
 
 double dts_search_fit_share(const dts_search *search, const dts_evidence *evidence, const dts_finding *f) {
@@ -48,14 +46,13 @@ static bool memory_is_given(const dts_search_writing *options) {
 
 /* The memory of a GPU on which plans that just fit leave as much on this one as is sure. */
 static double sure_memory_gib(const dts_search *search, const dts_evidence *evidence) {
-    const double memory = search->base->cluster.gpu.memory_B / GIB, tensors = tensors_gib(search);
+    const double memory = search->base->cluster.gpu.memory_B / DTS_GIB, tensors = tensors_gib(search);
     return memory - tensors + tensors / dts_evidence_memory_most(evidence, dts_evidence_sure);
 }
 
 void dts_search_room(const dts_search *search, const dts_search_writing *options, dts_text *out) {
     const dts_finding *plan = dts_search_plan(search);
-    if (options->evidence == NULL || plan == NULL || search->base->training.mode != DTS_MODE_TRAIN ||
-        memory_is_given(options)) {
+    if (options->evidence == NULL || plan == NULL || memory_is_given(options)) {
         return;
     }
     const double share = dts_search_fit_share(search, options->evidence, plan);

@@ -55,9 +55,8 @@ static dts_status search(dts_tool *tool, const dts_soap_command *command, dts_ar
                                       .outcome = &outcome,
                                       .wall_s = command->wall_time ? dts_clock_s() - begin : -1};
     status = command->json ? dts_soap_write_json(&writing, &text) : dts_soap_write_text(&writing, &text);
-    status = status == DTS_OK ? dts_tool_write(tool, &text) : dts_diag_nomem(tool->diag);
+    status = dts_tool_write_made(tool, status, &text);
     if (status == DTS_OK && command->html_path != NULL) {
-        dts_text_clear(&text);
         status = dts_soap_write_html(&writing, &text, tool->diag);
         status = status == DTS_OK ? dts_tool_write_file(tool, command->html_path, &text) : status;
     }

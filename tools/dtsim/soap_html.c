@@ -15,7 +15,6 @@
 
 enum { CELL = 64, SHAPE = 96 };
 
-static const double gib = 1024.0 * 1024.0 * 1024.0;
 static const dts_style wide = {.width = 1 << 20, .unicode = true}; /* nothing is broken into lines */
 
 static const char *time_text(double seconds, char buffer[CELL]) {
@@ -46,7 +45,7 @@ static void write_ranking(const dts_soap_writing *w, dts_text *out) {
             "<td%s>%.2f%s</td>",
             100 * s->iteration_s / longest_s, i == 0 ? "backward" : "forward",
             dts_formatted(dts_format_count, (double)w->problem->graph->batch / s->iteration_s, buffer, sizeof buffer),
-            s->fits ? "" : " class=\"bad\"", s->peak_B / gib, s->fits ? "" : " does not fit");
+            s->fits ? "" : " class=\"bad\"", s->peak_B / DTS_GIB, s->fits ? "" : " does not fit");
         if (i > 0) {
             dts_text_printf(out, "<td>%.2f ×</td></tr>\n", s->iteration_s / w->outcome->best.iteration_s);
         } else {
@@ -463,7 +462,7 @@ static void write_head(const dts_soap_writing *w, dts_text *out) {
                         data->iteration_s / best->iteration_s);
     }
     dts_text_printf(out, "<div><span class=\"faint\">Peak memory</span><b%s>%.2f of %.1f GiB</b></div>\n</div>\n",
-                    best->fits ? "" : " class=\"bad\"", best->peak_B / gib, w->outcome->capacity_B / gib);
+                    best->fits ? "" : " class=\"bad\"", best->peak_B / DTS_GIB, w->outcome->capacity_B / DTS_GIB);
     if (!best->fits) {
         dts_text_add(out, "<p class=\"bad\">Nothing that was tried fits.</p>\n");
     }

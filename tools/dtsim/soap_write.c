@@ -14,8 +14,6 @@
 
 enum { CELL = 64, SHAPE = 96 };
 
-static const double GIB = 1024.0 * 1024.0 * 1024.0;
-
 /* The strategies, best first: what was found, then the baselines. On a single node those of one node are no news. */
 size_t dts_soap_rank(const dts_soap_problem *problem, const dts_soap_outcome *o,
                      const dts_soap_strategy *out[DTS_SOAP_STRATEGIES]) {
@@ -250,7 +248,7 @@ dts_status dts_soap_write_text(const dts_soap_writing *w, dts_text *out) {
     write_ranking(w, out);
     if (!o->best.fits) {
         dts_text_printf(out, "\nNothing that was tried fits: the best still needs %.1f GiB more on its fullest GPU.\n",
-                        (o->best.peak_B - o->capacity_B) / GIB);
+                        (o->best.peak_B - o->capacity_B) / DTS_GIB);
     }
     dts_text_add(out, "\nThe best strategy\n");
     dts_grid *grid = dts_soap_strategy_grid(w, &o->best);
@@ -269,7 +267,7 @@ static void json_strategy(dts_json *json, cJSON *array, const dts_soap_writing *
     dts_json_string(json, object, "name", s->name);
     dts_json_number(json, object, "iteration_time_s", s->iteration_s);
     dts_json_number(json, object, "samples_per_s", (double)graph->batch / s->iteration_s);
-    dts_json_number(json, object, "peak_allocated_gib", s->peak_B / GIB);
+    dts_json_number(json, object, "peak_allocated_gib", s->peak_B / DTS_GIB);
     dts_json_flag(json, object, "fits", s->fits);
     cJSON *operators = dts_json_array(json, object, "operators");
     for (size_t i = 0; i < graph->count; i++) {

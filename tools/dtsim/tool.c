@@ -273,3 +273,13 @@ dts_status dts_tool_write_file(dts_tool *tool, const char *path, const dts_text 
 dts_status dts_tool_write(dts_tool *tool, const dts_text *text) {
     return dts_tool_write_file(tool, tool->output_path, text);
 }
+
+dts_status dts_tool_write_page(dts_tool *tool, const char *path, dts_status made, dts_text *text) {
+    const dts_status status = made == DTS_OK ? dts_tool_write_file(tool, path, text) : dts_diag_nomem(tool->diag);
+    dts_text_clear(text);
+    return status;
+}
+
+dts_status dts_tool_write_made(dts_tool *tool, dts_status made, dts_text *text) {
+    return dts_tool_write_page(tool, tool->output_path, made, text);
+}

@@ -39,11 +39,8 @@ static bool splits_rows(const dts_walk *w, const dts_operator *o) {
     return o->m % w->b->plan->tensor == 0 && o->forward_kernels == 1;
 }
 
-bool dts_async_is_on(const dts_builder *b) {
-    return b->plan->async_tensor;
-}
-
-bool dts_async_is_on_here(const dts_walk *w) {
+/* In backward: if the stack does it there. */
+static bool is_on_here(const dts_walk *w) {
     const dts_plan *plan = w->b->plan;
     const dts_async_backward backward = (dts_async_backward)plan->job.stack->async_backward;
     const bool narrow = dts_numeric_bytes(plan->storage.product) < dts_numeric_bytes(DTS_FP16);
@@ -52,7 +49,7 @@ bool dts_async_is_on_here(const dts_walk *w) {
 }
 
 bool dts_async_gathers_here(const dts_walk *w) {
-    return dts_async_is_on_here(w) && !dts_plan_scales_rows(w->b->plan);
+    return is_on_here(w) && !dts_plan_scales_rows(w->b->plan);
 }
 
 static dts_id add_copy(dts_walk *w, double bytes, dts_id after, const char *name, const dts_task_info *info) {
@@ -81,12 +78,12 @@ bool dts_async_chunks(const dts_walk *w, const dts_operator *o, dts_exchange beh
     bool scatters = behind == DTS_EXCHANGE_REDUCE_SCATTER && !(w->gradient && dts_reduces_beside(w->b->plan, o));
     bool product = o->kind == DTS_OPERATOR_GEMM && o->weight && o->batch == 1;
     bool reads = w->arrivals != NULL && (w->arriving_rows == 0 || w->arriving_rows == o->m);
-    return dts_async_is_on_here(w) && product && splits_rows(w, o) && (scatters || reads);
+    return is_on_here(w) && product && splits_rows(w, o) && (scatters || reads);
 }
 
 dts_takes dts_async_takes(const dts_walk *w, dts_part part, const dts_operator *o, dts_exchange exchange) {
     const dts_stack *stack = w->b->plan->job.stack;
-    if (!dts_async_is_on(w->b) || part == DTS_PART_HEAD || o->experts) { /* NCCL's, in Transformer Engine too */
+    if (!w->b->plan->async_tensor || part == DTS_PART_HEAD || o->experts) { /* NCCL's, in Transformer Engine too */
         return (dts_takes){.sms = stack->tensor_overlap_sms, .channels = true};
     }
     const int64_t gather = o->feed_forward ? stack->ub_fc1_dgrad : stack->ub_qkv_dgrad;

@@ -142,7 +142,8 @@ bool dts_build_blocks(const dts_builder *b) {
     return b->plan->job.cluster->host.launch_blocking;
 }
 
-dts_id dts_build_launch(dts_builder *b, dts_stage *stage, double launch_s, bool backward) {
+/* The host's work to issue one thing: a launch of its own, or that of the graph that it is part of. */
+static dts_id launch(dts_builder *b, dts_stage *stage, double launch_s, bool backward) {
     if (!stage->captured) {
         dts_id after = dts_build_blocks(b) ? stage->last_launched : DTS_NO_ID;
         return dts_build_host(b, stage, launch_s, backward, after, "launch");
@@ -246,7 +247,7 @@ dts_id dts_build_kernel(dts_builder *b, dts_stage *stage, double duration_s, boo
     stage->kernels++;
     duration_s = dts_ranks_duration_s(b, stage, duration_s);
     double launch_s = dts_build_launch_s(b->plan, (dts_role)info->role, backward);
-    dts_id issue = dts_build_launch(b, stage, launch_s, backward);
+    dts_id issue = launch(b, stage, launch_s, backward);
     dts_task_info on_device = *info;
     on_device.device = stage->device;
     dts_id kernel = add_kernel(b, stage, duration_s, &on_device);
@@ -450,7 +451,7 @@ static dts_id add_collective(dts_builder *b, dts_stage *stage, dts_group_kind gr
     bool issued = (group == DTS_GROUP_TENSOR && dts_block_issues(b, stage, launch_s)) ||
                   dts_brief_issues(b, stage, after, launch_s);
     add_stalls(b, stage, false, backward);
-    dts_id issue = issued ? DTS_NO_ID : dts_build_launch(b, stage, launch_s, backward);
+    dts_id issue = issued ? DTS_NO_ID : launch(b, stage, launch_s, backward);
     dts_task_info what = *info;
     what.role = DTS_ROLE_COMMUNICATION;
     what.group = (uint8_t)group;
@@ -503,7 +504,7 @@ dts_id dts_build_ring_send(dts_builder *b, dts_stage *stage, dts_group_kind grou
     /* NCCL's kernels; chunks of tensor parallelism move by copy engines */
     const dts_takes takes = {.sms = group == DTS_GROUP_CONTEXT ? plan->job.stack->communication_sms : 0,
                              .channels = true};
-    dts_id issue = dts_build_launch(b, stage, plan->job.stack->backward_launch_s, backward);
+    dts_id issue = launch(b, stage, plan->job.stack->backward_launch_s, backward);
     dts_task_info what = *info;
     what.role = DTS_ROLE_COMMUNICATION;
     what.group = (uint8_t)group;

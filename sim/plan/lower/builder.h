@@ -229,9 +229,6 @@ void dts_build_capture(dts_builder *b, dts_stage *stage, dts_cuda_graphs scope, 
 /* Does every launch wait until the one before is done on the GPU? */
 bool dts_build_blocks(const dts_builder *b);
 
-/* The host's work to issue one thing: a launch of its own, or that of the graph that it is part of. */
-dts_id dts_build_launch(dts_builder *b, dts_stage *stage, double launch_s, bool backward);
-
 /* A host task of duration_s, after which later issues come; waits for after. */
 dts_id dts_build_host(dts_builder *b, dts_stage *stage, double duration_s, bool backward, dts_id after,
                       const char *name);
@@ -477,9 +474,6 @@ void dts_nvme_ring_put(dts_nvme_ring *ring, dts_id left);
 dts_id dts_build_cpu_step(dts_builder *b, dts_stage *stage, double bytes, dts_id after, const char *name);
 /* What each GPU of a stage takes of its host's memory. */
 void dts_build_host_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
-                           dts_memory_category category, double bytes);
-
-void dts_build_nvme_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
                            dts_memory_category category, double bytes);
 
 struct dts_pass;

@@ -92,7 +92,6 @@ enum { DTS_UNIT_COPIES = 4 };
 double dts_unit_whole_B(const dts_plan *plan, const dts_unit_size *u, const double *shards);
 double dts_unit_quantise_B(const dts_plan *plan, const dts_unit_size *u, const double *shards, int set);
 double dts_unit_cast_B(const dts_plan *plan, const dts_unit_size *u, const double *shards);
-double dts_unit_copy_out_B(const dts_plan *plan, const dts_unit_size *u, const double *shards);
 /* Of gradients; again: the shard has those of a microbatch before. Returns how many. */
 size_t dts_unit_hand_in_copies(const dts_plan *plan, const dts_unit_size *u, const double *shards, bool again,
                                dts_unit_copy *out);

@@ -110,20 +110,18 @@ dts_id dts_build_cpu_step(dts_builder *b, dts_stage *stage, double bytes, dts_id
     return task;
 }
 
-void dts_build_host_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
-                           dts_memory_category category, double bytes) {
+/* What each GPU of a stage takes of its host's memory, or of its drives. */
+static void take(dts_builder *b, dts_id task, dts_memory_moment moment, dts_id of, dts_memory_category category,
+                 double bytes) {
     int64_t whole = (int64_t)bytes * dts_build_sharers(b);
     if (whole != 0) {
-        dts_graph_memory(b->graph, task, moment, b->nodes[stage->node].host, category, whole);
+        dts_graph_memory(b->graph, task, moment, of, category, whole);
     }
 }
 
-void dts_build_nvme_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
+void dts_build_host_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
                            dts_memory_category category, double bytes) {
-    int64_t whole = (int64_t)bytes * dts_build_sharers(b);
-    if (whole != 0) {
-        dts_graph_memory(b->graph, task, moment, b->nodes[stage->node].nvme, category, whole);
-    }
+    take(b, task, moment, b->nodes[stage->node].host, category, bytes);
 }
 
 /* ---- activations ------------------------------------------------------------------------------------------------ */
@@ -183,7 +181,7 @@ void dts_offload_store(dts_builder *b, const dts_pass *pass, int64_t slot, doubl
     if (b->plan->job.offload->activations == DTS_OFFLOAD_NVME) {
         parked->out = dts_build_nvme(b, pass->stage, false, bytes, parked->out, "nvme activations");
         dts_build_host_memory(b, parked->out, DTS_AT_END, pass->stage, DTS_MEMORY_ACTIVATIONS, -bytes);
-        dts_build_nvme_memory(b, parked->out, DTS_AT_START, pass->stage, DTS_MEMORY_ACTIVATIONS, bytes);
+        take(b, parked->out, DTS_AT_START, b->nodes[pass->stage->node].nvme, DTS_MEMORY_ACTIVATIONS, bytes);
     }
     if (b->plan->job.offload->prefetch == 0 && some == 0) {
         dts_build_host(b, pass->stage, 0, false, parked->out, "wait for activations to be out");
@@ -207,7 +205,7 @@ dts_id dts_offload_load(dts_builder *b, const dts_pass *pass, int64_t slot, doub
             there = dts_build_nvme(b, pass->stage, true, bytes, parked->out, "nvme activations");
             dts_graph_depend(b->graph, there, pass->stage->last_kernel);
             dts_build_host_memory(b, there, DTS_AT_START, pass->stage, DTS_MEMORY_ACTIVATIONS, bytes);
-            dts_build_nvme_memory(b, there, DTS_AT_END, pass->stage, DTS_MEMORY_ACTIVATIONS, -bytes);
+            take(b, there, DTS_AT_END, b->nodes[pass->stage->node].nvme, DTS_MEMORY_ACTIVATIONS, -bytes);
         }
         parked->in = dts_build_copy(b, pass->stage, true, bytes, true, pass->stage->last_kernel, &info);
         dts_graph_depend(b->graph, parked->in, there);

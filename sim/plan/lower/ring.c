@@ -149,8 +149,8 @@ static void merge(const ring *r, int64_t i) {
 }
 
 /* Blocks that are in memory besides the rank's own. */
-static double received_B(const ring *r, double passing) {
-    return (r->stack->ring_gathers ? (double)r->steps : passing) * r->block_B;
+static double received_B(const ring *r) {
+    return (r->stack->ring_gathers ? (double)r->steps : 2) * r->block_B;
 }
 
 static dts_id forward(const ring *r) {
@@ -164,7 +164,7 @@ static dts_id forward(const ring *r) {
         merge(r, i);
         arrived = departs = next;
     }
-    dts_context_hold(r->p, first, received_B(r, 2) + (r->stack->ring_operations ? r->q * DTS_FP32_B : 0));
+    dts_context_hold(r->p, first, received_B(r) + (r->stack->ring_operations ? r->q * DTS_FP32_B : 0));
     return first;
 }
 
@@ -231,7 +231,7 @@ static dts_id backward_apart(const ring *r) {
     }
     const dts_id half = dts_context_pass(r->p, name, 2, (r->e + DTS_FP32_B) * (r->q + r->v));
     dts_graph_depend(r->p->w->b->graph, half, came);
-    dts_context_hold(r->p, first, received_B(r, 2) + DTS_FP32_B * (r->q + 2 * r->v));
+    dts_context_hold(r->p, first, received_B(r) + DTS_FP32_B * (r->q + 2 * r->v));
     return first;
 }
 

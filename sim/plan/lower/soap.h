@@ -75,10 +75,6 @@ bool dts_soap_build_group(dts_soap_lowering *lowering, const dts_soap_choice *ch
 void dts_soap_add_memory(dts_soap_lowering *lowering, const dts_soap_choice *choices, size_t op, int sign,
                          int64_t *memory_B);
 
-/* All groups as a frozen graph of the engine, their tasks in the order of dts_soap_order. The caller frees *out. */
-dts_status dts_soap_lower(dts_soap_lowering *lowering, const dts_soap_problem *problem, const dts_soap_choice *choices,
-                          dts_graph **out, dts_diag *diag);
-
 /* Index of a slot's group in the numbering above. */
 static inline size_t dts_soap_group_of(dts_soap_slot slot, size_t operators, size_t devices) {
     size_t block = slot / devices;

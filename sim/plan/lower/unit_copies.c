@@ -45,7 +45,7 @@ double dts_unit_cast_B(const dts_plan *plan, const dts_unit_size *u, const doubl
     return gathered_elements(u, shards, true) * plan->storage.parameter_B * (1 + wire_B / stored_B);
 }
 
-double dts_unit_copy_out_B(const dts_plan *plan, const dts_unit_size *u, const double *shards) {
+static double copy_out_B(const dts_plan *plan, const dts_unit_size *u, const double *shards) {
     return plan->job.stack->fsdp_copies == DTS_FSDP_COPIES_TENSORS ? 2 * dts_unit_whole_B(plan, u, shards) : 0;
 }
 
@@ -101,7 +101,7 @@ void dts_unit_copies_of(const dts_plan *plan, const dts_unit_size *u, const doub
                         dts_unit_copies *gathered, dts_unit_copies *reduced) {
     dts_unit_copy copies[DTS_UNIT_COPIES];
     add(plan, dts_unit_cast_B(plan, u, shards), times, gathered);
-    add(plan, dts_unit_copy_out_B(plan, u, shards), times, gathered);
+    add(plan, copy_out_B(plan, u, shards), times, gathered);
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         add(plan, dts_unit_quantise_B(plan, u, shards, set), times, gathered);
     }

@@ -112,8 +112,6 @@ dts_id dts_context_attention(dts_walk *w, const dts_operator *o, bool gradient, 
 /* Chunked tensor parallelism (async_tensor.c). A gather whose chunks the products behind it take one by one; whether a
  * product is cut into chunks, given the exchange behind it; and its tasks with that exchange, of which the first kernel
  * is returned. */
-bool dts_async_is_on(const dts_builder *b);
-bool dts_async_is_on_here(const dts_walk *w); /* in backward: if the stack does it there */
 bool dts_async_gathers_here(const dts_walk *w);
 void dts_async_gather(dts_walk *w, double bytes, const dts_task_info *info);
 /* Is the gradient of a product's gathered input reduced beside the gradient of its weight? */

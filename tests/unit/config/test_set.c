@@ -1,4 +1,5 @@
 /* Setting by dotted key, and merging. */
+#include "config/tree.h"
 #include "loaded.h"
 
 static void expect_set(const char *text, const char *key, const char *value, const char *want) {
@@ -84,7 +85,8 @@ static void expect_merge(const char *base, const char *overlay, const char *want
     loaded_read(&a, base, strlen(base), NULL);
     loaded_read(&b, overlay, strlen(overlay), NULL);
     dts_document *document = dts_document_new();
-    const dts_node *merged = dts_node_merge(document, dts_document_root(a.document), dts_document_root(b.document));
+    const dts_node *merged =
+        dts_tree_merge(dts_document_root(a.document), dts_document_root(b.document), dts_document_arena(document));
     dts_text got = {0};
     dts_node_write(merged, &got);
     assert_string_equal(dts_text_string(&got), want);
@@ -110,10 +112,11 @@ static void test_merge(void **state) {
     expect_merge("{}", "{a: 1}", "{a: 1}");
     expect_merge("5", "{a: 1}", "{profile: 5, a: 1}");
     dts_document *document = dts_document_new();
-    assert_null(dts_node_merge(document, NULL, NULL));
+    dts_arena *arena = dts_document_arena(document);
+    assert_null(dts_tree_merge(NULL, NULL, arena));
     dts_node *root = dts_document_root(document);
-    assert_int_equal(dts_node_merge(document, root, NULL)->kind, DTS_NODE_NULL);
-    assert_int_equal(dts_node_merge(document, NULL, root)->kind, DTS_NODE_NULL);
+    assert_int_equal(dts_tree_merge(root, NULL, arena)->kind, DTS_NODE_NULL);
+    assert_int_equal(dts_tree_merge(NULL, root, arena)->kind, DTS_NODE_NULL);
     dts_document_free(document);
 }
 
@@ -124,7 +127,7 @@ static void test_merge_copies(void **state) {
     const char *text = "a: {b: 1}\n";
     loaded_read(&l, text, strlen(text), NULL);
     dts_node *root = dts_document_root(l.document);
-    const dts_node *copy = dts_node_merge(l.document, root, NULL);
+    const dts_node *copy = dts_tree_merge(root, NULL, dts_document_arena(l.document));
     assert_int_equal(dts_document_set(l.document, "a.b", "2", NULL, NULL), DTS_OK);
     assert_string_equal(dts_node_find(copy, "a.b")->text, "1");
     assert_string_equal(dts_node_find(root, "a.b")->text, "2");
