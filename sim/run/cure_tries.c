@@ -265,16 +265,22 @@ void dts_tries_whole(dts_tries *tries, dts_trial *const *items, size_t count, bo
 
 /* ---- the part of the batch -------------------------------------------------------------------------------------- */
 
+/* What a run of every microbatch has: whether other plans fold as well is not known before. */
+static double unfolded_tasks(const dts_result *r) {
+    const int64_t some = r->simulation.microbatches > 0 ? r->simulation.microbatches : r->microbatches;
+    return (double)r->simulation.tasks * (double)r->microbatches / (double)some;
+}
+
 /* What stages keep until the step ends grows with the number of microbatches, so that fewer would say another
  * memory. */
 static int64_t part_of(const dts_result *r, const dts_scenario_values *values) {
-    enum { CHEAP = 200000 };
+    static const double cheap = 200000;
     const dts_job job = dts_scenario_job(values);
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
     dts_diag *refusal = dts_diag_new();
     dts_plan plan;
     int64_t part = 1;
-    if (!(r->kept_outputs_gib > 0) && r->simulation.tasks >= CHEAP && arena != NULL && refusal != NULL &&
+    if (!(r->kept_outputs_gib > 0) && unfolded_tasks(r) >= cheap && arena != NULL && refusal != NULL &&
         dts_plan_make(&job, arena, &plan, refusal) == DTS_OK) {
         part = (int64_t)((double)r->microbatches / least_microbatches(r, &plan));
     }
@@ -293,7 +299,7 @@ void dts_tries_renew(dts_tries *tries) {
 
 void dts_tries_begin(dts_tries *tries, const dts_scenario_values *base, const dts_run_options *options,
                      const dts_result *result) {
-    const double tasks = (double)result->simulation.tasks;
+    const double tasks = unfolded_tasks(result);
     price p;
     *tries = (dts_tries){.base = base,
                          .options = options,
