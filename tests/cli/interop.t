@@ -724,6 +724,13 @@ neg.json:1:192: error: expected a window of attention, got '-1024' [sliding_wind
       1 | ...text", "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34, "sliding_window": -1024},
         |                                                                                                       ^
   help: write a whole number of positions, or null: no window
+% Of a key given twice nobody knows which is meant: nothing is written.
+$ sed 's/"sliding_window": 1024/"sliding_window": 1024, "num_hidden_layers": 26/' vlm.json > twice.json; dtsim import twice.json -o twice.yaml; ls twice.yaml 2>/dev/null
+twice.json:1:198: error: duplicate key 'num_hidden_layers', first given on line 1
+      1 | ... "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34, "sliding_window": 1024, "num_hidden_layers": 26},
+        |                                                                                                       ^
+  help: keep one of the two
+[2]
 $ dtsim import $DATA/tests/golden/interop/llama3-8b.toml --set model=llama-3-8b --set cluster=dgx-h100 | grep -v '^#'
 name: llama3-8b
 model: llama-3-8b
