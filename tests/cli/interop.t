@@ -1264,6 +1264,19 @@ config.json:1:1: error: missing key 'model_type'
         | ^
   help: encoder and decoder side by side are not simulated
 [1]
+% What every model has is asked for by the names of the file; a scenario may say it instead.
+$ echo '{"hidden_size": 2048}' >config.json; dtsim import config.json; echo '{"model_type": "gpt2", "n_embd": 768, "n_head": 12, "vocab_size": 50257}' >config.json; dtsim import config.json
+config.json:1:1: error: missing key 'model_type'
+      1 | {"hidden_size": 2048}
+        | ^
+  help: a config.json of Hugging Face names one
+config.json:1:1: error: missing key 'n_layer' of a gpt2 config
+      1 | {"model_type": "gpt2", "n_embd": 768, "n_head": 12, "vocab_size": 50257}
+        | ^
+  help: add "n_layer": how many layers
+[1]
+$ printf 'model: {profile: ./config.json, layers: 12}\ncluster: {profile: dgx-h100, gpus_per_node: 1}\nstack: pytorch-2\ntraining: {global_batch: 8, micro_batch: 8, sequence_length: 1024}\n' >twelve.yaml; dtsim run twelve.yaml | grep -o '[0-9]* million parameters'
+124 million parameters
 % A precision that is left to the script has a default here, which is hardly the script's.
 $ printf '{"bf16": {"enabled": "auto"}, "fp16": {"enabled": "auto"}, "zero_optimization": {"stage": 3}, "train_batch_size": 16}\n' >trainer.json
 $ dtsim import trainer.json --set model=llama-2-7b --set cluster=dgx-a100-80gb --set training.micro_batch=1 --set training.sequence_length=2048 --output trainer.yaml
