@@ -254,7 +254,7 @@ $ dtsim search small.yaml --tokens 1B --clusters 'dgx_a100 40*,*A2_HighGPU-8*' -
 			"cluster":	"gcp-a2-highgpu-8g-fastsocket",
 			"idle_gpus":	0,
 $ dtsim search small.yaml --tokens 1B --clusters '*titan*'
-error: --clusters: none of those has a price
+error: --clusters: none of those has a price: a100-80gb-torchtitan, titan-rtx-nvlink-2, titan-rtx-pcie-2
   help: --price 'CLUSTER=30 USD/h' gives one a price
 [2]
 $ dtsim search small.yaml --tokens 1B --clusters dgx-2 --price 'dgx-1=3 USD/h'

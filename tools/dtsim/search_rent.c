@@ -106,7 +106,7 @@ static dts_status find_clusters(dts_tool *tool, const dts_rent_command *c, offer
     }
     if (status == DTS_OK && out->count == 0) {
         status = dts_diag_fail(tool->diag, DTS_USAGE, "--price 'CLUSTER=30 USD/h' gives one a price",
-                               "--clusters: none of those has a price");
+                               "--clusters: none of those has a price: %s", dts_text_string(&out->unpriced));
     }
     return status;
 }
