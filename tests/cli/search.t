@@ -70,6 +70,8 @@ Rent 2 × dgx-a100-40gb (16 A100-SXM4-40GB): 14.6 min, the soonest of 4 offers t
 
 * no other is both sooner and cheaper. = a tie: within 3 % of the first.
 An offer is the whole machine of its cluster profile: what the scenario says of cluster.gpus_per_node is left out (--set keeps it).
+† megatron-lm cannot express parallelism.data_parallel fsdp: --use-torch-fsdp2 takes no tied embeddings: set parallelism.data_parallel=zero1, or zero3. Of one cluster and number of nodes, `dtsim
+  search` without --tokens, --space and limits looks for the best plan that can be launched.
 Failures and checkpoints are in it (goodput); storage, traffic and idle hours are not. Prices are those of the cluster profiles, with their source and date there (dtsim show CLUSTER).
 Compared: 4 offers with a plan, of 6.
 Not compared in money, as the price of a node is unknown: dgx-a100-40gb × 2, 1 (--price 'CLUSTER=30 USD/h').
@@ -142,6 +144,13 @@ $ dtsim search small.yaml --space rent --tokens 1e8 --over offload=none --simula
 1/N of the time
 N of 22.5 GiB
 N of 179.1 GiB
+% What cannot be launched is marked, with what stands in the way.
+$ dtsim search small.yaml --tokens 1e9 --over parallelism.data_parallel=fsdp --over offload=none --simulate 2 --width 300 | grep -oE 'fsdp 4 · micro 4.*|^† .*zero3'
+fsdp 4 · micro 4 †
+† megatron-lm cannot express parallelism.data_parallel fsdp: --use-torch-fsdp2 takes no tied embeddings: set parallelism.data_parallel=zero1, or zero3
+$ dtsim search small.yaml --tokens 1e9 --over parallelism.data_parallel=fsdp --over offload=none --simulate 2 --format json | grep -oE '"(launchable|obstacle)":.*(false|cannot)'
+"launchable":	false
+"obstacle":	"megatron-lm cannot
 % Times of minutes stand in minutes below the picture.
 $ dtsim search small.yaml --space rent --tokens 1e8 --over offload=none --simulate 2 --nodes 1,2 --objective cost --clusters 'gcp-a2-highgpu-8g,aws-p4d-24xlarge' --html soon.html >/dev/null; grep -oE 'class="tick"[^>]*>[0-9.]+ (min|h|d)<' soon.html | grep -oE '>.*'
 >3 min<

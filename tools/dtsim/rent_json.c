@@ -33,6 +33,8 @@ static void json_offer(dts_json *json, cJSON *offers, const dts_rent *rent, cons
     dts_json_integer(json, row, "simulated", (int64_t)offer->search->counts.simulated);
     dts_json_number(json, row, "usd", offer->usd > 0 ? offer->usd : NAN);
     dts_json_number(json, row, "tokens_per_usd", offer->usd > 0 ? rent->tokens / offer->usd : NAN);
+    dts_json_flag(json, row, "launchable", dts_search_launchable(offer->search, plan));
+    dts_json_string(json, row, "obstacle", plan->obstacle);
     dts_json_flag(json, row, "in_time", offer->in_time);
     dts_json_flag(json, row, "in_budget", offer->in_budget);
     dts_json_flag(json, row, "pareto", offer->pareto);

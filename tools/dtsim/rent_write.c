@@ -346,6 +346,20 @@ static void remark_prices(const dts_rent *rent, const dts_search_writing *option
     dts_text_free(&names);
 }
 
+/* What stands in the way of plans with †; of several, of the first. */
+static void remark_launcher(const dts_rent *rent, dts_text *out) {
+    for (size_t i = 0; i < rent->plans; i++) {
+        const dts_finding *plan = dts_offer_plan(&rent->offers[i]);
+        if (plan->obstacle != NULL) {
+            dts_text_printf(out,
+                            "† %s. Of one cluster and number of nodes, `dtsim search` without --tokens, --space and "
+                            "limits looks for the best plan that can be launched.\n",
+                            plan->obstacle);
+            return;
+        }
+    }
+}
+
 void dts_rent_remarks(const dts_rent *rent, const dts_search_writing *options, dts_text *out) {
     if (rent->left_out != NULL) {
         dts_text_printf(out,
@@ -364,6 +378,7 @@ void dts_rent_remarks(const dts_rent *rent, const dts_search_writing *options, d
         dts_text_printf(out, "^ retries of the caching allocator cost up to %.0f %% of the iteration.\n",
                         100 * most.retry_share);
     }
+    remark_launcher(rent, out);
     dts_report_wide(dts_rent_any_wide(rent), &(dts_style){.width = 1 << 20, .unicode = true}, 0, out);
     if (rent->plans > 0) {
         dts_text_add(out, "Failures and checkpoints are in it (goodput); storage, traffic and idle hours are not.");
@@ -412,6 +427,7 @@ static void add_offer(const dts_rent *rent, const dts_offer *offer, dts_grid *gr
                     : offer->usd > 0   ? "over budget"
                                        : "no price");
     dts_candidate_describe(&plan->candidate, base, &text);
+    dts_text_add(&text, dts_search_offered_mark(offer->search, plan));
     dts_text_add(&text, dts_report_wide_mark(f->wide));
     dts_grid_add(grid, dts_text_string(&text));
     dts_text_free(&text);
