@@ -171,8 +171,10 @@ static const char *const aside_keys[] = {
     "video_",
 };
 
+/* JSON with a width and no model_type is one, too, which then says what is missing. */
 bool dts_huggingface_is_config(const char *text) {
-    return strstr(text, "\"model_type\"") != NULL || strstr(text, "\"architectures\"") != NULL;
+    return strstr(text, "\"model_type\"") != NULL || strstr(text, "\"architectures\"") != NULL ||
+           (text[strspn(text, " \t\r\n")] == '{' && strstr(text, "\"hidden_size\"") != NULL);
 }
 
 /* Types of model that no other one is near, however much the names are alike. */
@@ -373,9 +375,39 @@ static void note_defaults(const dts_settings *ours, dts_settings *assumed) {
     }
 }
 
+/* What every model has, by the name that the file's own users know. */
+static dts_status check_sizes(const dts_huggingface_family *family, const dts_settings *ours, const dts_node *text,
+                              dts_diag *diag) {
+    static const struct {
+        const char *key, *rule, *help;
+    } sizes[] = {
+        {"layers", "layers=@", "how many layers"},
+        {"hidden", "hidden=@", "width of the layers"},
+        {"heads", "heads=@", "attention heads of the queries"},
+        {"vocab", "vocab=@", "rows of the token embedding"},
+    };
+    dts_status status = DTS_OK;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const dts_mapping *rule = family->rules;
+        while (rule->ours != NULL && strcmp(rule->ours, sizes[i].rule) != 0) {
+            rule++;
+        }
+        if (rule->ours != NULL && dts_settings_find(ours, sizes[i].key) == NULL) {
+            const int length = (int)strcspn(rule->theirs, "=");
+            dts_text help = {0};
+            dts_text_printf(&help, "add \"%.*s\": %s", length, rule->theirs, sizes[i].help);
+            status = dts_diag_error(diag, &text->place, NULL, dts_text_string(&help),
+                                    "missing key '%.*s' of a %s config", length, rule->theirs, family->type);
+            dts_text_free(&help);
+        }
+    }
+    return status;
+}
+
 dts_status dts_huggingface_profile(dts_document *document, const dts_node *root, const char *name,
                                    const dts_huggingface_notes *notes, dts_node **out, dts_diag *diag) {
     const dts_huggingface_notes none = {NULL, NULL, NULL};
+    const bool whole_profile = notes != NULL;
     notes = notes == NULL ? &none : notes;
     const dts_node *text = root->kind == DTS_NODE_MAP ? language_model(root) : root;
     const dts_node *type = text->kind == DTS_NODE_MAP ? dts_node_get(text, "model_type") : NULL;
@@ -401,6 +433,8 @@ dts_status dts_huggingface_profile(dts_document *document, const dts_node *root,
     const dts_place whole = {.file = name};
     dts_status status = note_rest(family, &theirs, notes->used, notes->aside, diag);
     note_defaults(&ours, notes->assumed);
+    const dts_status sizes = whole_profile ? check_sizes(family, &ours, text, diag) : DTS_OK;
+    status = status == DTS_OK ? sizes : status;
     if (status == DTS_OK) {
         build(family, name, &theirs, &ours, &entries);
         status = dts_huggingface_experts(text, &ours, &entries, diag);

@@ -5,7 +5,7 @@
 #include "config/mapping.h"
 #include "config/schema.h"
 
-/* Does JSON text name a model_type, or the classes of a model? */
+/* Does JSON text name a model_type, the classes of a model, or a width? */
 bool dts_huggingface_is_config(const char *text);
 
 /* What became of the keys; each may be NULL. */
@@ -17,7 +17,7 @@ typedef struct dts_huggingface_notes {
 
 /* The profile that a config.json describes, in document: *out. Of a model that also sees or hears it is the text
  * model's, with a warning. Keys that nobody knows are warned about, model types that cannot be expressed are refused
- * with the nearest. name: of the file; notes may be NULL. */
+ * with the nearest. name: of the file. notes NULL: the file may leave sizes to a scenario. */
 dts_status dts_huggingface_profile(dts_document *document, const dts_node *root, const char *name,
                                    const dts_huggingface_notes *notes, dts_node **out, dts_diag *diag);
 

@@ -48,6 +48,14 @@ static double whole_run_usd(const dts_result *r) {
     return whole_run_s(r) > 0 ? r->whole_run.usd : 0;
 }
 
+static double gpus_of(const dts_result *r) {
+    return (double)r->gpus;
+}
+
+static double usd_per_hour(const dts_result *r) {
+    return r->price_usd_per_hour;
+}
+
 static void format_whole_run(double seconds, dts_text *out) {
     if (seconds > 0) {
         dts_format_duration(seconds, out);
@@ -65,11 +73,13 @@ static void format_usd(double usd, dts_text *out) {
 }
 
 static const term speed_terms[] = {
+    {"GPUs", "gpus", 0, dts_format_count, true, gpus_of},
     TERM("iteration time", iteration_time_s, dts_format_time, true),
     TERM("samples/s", samples_per_s, dts_format_count, true),
     TERM("tokens/s", tokens_per_s, dts_format_count, true),
     TERM("tokens/s per GPU", tokens_per_s_per_gpu, dts_format_count, true),
     TERM("MFU", mfu, format_share, true),
+    {"USD/h", "price_usd_per_hour", 0, format_usd, false, usd_per_hour},
     {"USD / billion tokens", "usd_per_billion_tokens", 0, format_usd, false, usd_per_billion_tokens},
     {"whole run", "whole_run_s", 0, format_whole_run, false, whole_run_s},
     {"whole run, USD", "whole_run_usd", 0, format_usd, false, whole_run_usd},
@@ -87,6 +97,7 @@ static const term time_terms[] = {
 };
 static const term memory_terms[] = {
     TERM("peak on the device", peak_device_gib, format_gib, true),
+    TERM("what the GPU has", capacity_gib, format_gib, true),
     TERM("parameters", memory_gib.parameters, format_gib, false),
     TERM("gradients", memory_gib.gradients, format_gib, false),
     TERM("optimizer states", memory_gib.optimizer, format_gib, false),
@@ -253,20 +264,20 @@ static double run_tokens_of(const dts_result *r) {
 
 /* "An iteration is 32,768 tokens in A, 65,536 in B: tokens/s compare, iteration times do not." Nothing where all that
  * are known are alike. */
-static void write_tokens(const comparison *c, const char *what, double (*tokens)(const dts_result *), const char *so,
-                         const dts_style *style, dts_text *out) {
+static void write_counts(const comparison *c, const char *what, const char *unit, double (*count)(const dts_result *),
+                         const char *so, const dts_style *style, dts_text *out) {
     dts_text line = {0};
     double first = 0;
     bool differ = false;
     for (size_t i = 0; i < c->count; i++) {
-        const double here = tokens(c->results[i]);
+        const double here = count(c->results[i]);
         if (!(here > 0)) {
             continue;
         }
         differ |= first > 0 && here != first;
         dts_text_printf(&line, "%s", first > 0 ? ", " : what);
         dts_format_count(here, &line);
-        dts_text_printf(&line, "%s in %s", first > 0 ? "" : " tokens", c->labels[i]);
+        dts_text_printf(&line, "%s in %s", first > 0 ? "" : unit, c->labels[i]);
         first = first > 0 ? first : here;
     }
     if (differ) {
@@ -356,10 +367,12 @@ static void write_verdict(const comparison *c, const dts_style *style, dts_text 
         rank(c, &line);
     }
     dts_style_wrap(style, dts_text_string(&line), 0, out);
+    write_counts(c, "Numbers of GPUs differ, ", "", gpus_of, "one of each compares by tokens/s per GPU", style, out);
     if (!work_differs(c)) {
-        write_tokens(c, "An iteration is ", tokens_of, "tokens/s compare, iteration times do not", style, out);
+        write_counts(c, "An iteration is ", " tokens", tokens_of, "tokens/s compare, iteration times do not", style,
+                     out);
     }
-    write_tokens(c, "The whole run is ", run_tokens_of, "what whole runs take does not compare", style, out);
+    write_counts(c, "The whole run is ", " tokens", run_tokens_of, "what whole runs take does not compare", style, out);
     out->failed = out->failed || line.failed;
     dts_text_free(&line);
 }

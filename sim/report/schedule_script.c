@@ -13,7 +13,8 @@ static const char style[] =
     ".picked){opacity:.25}.lesson .picked rect{stroke:var(--ink);stroke-width:4}.lesson .held "
     "rect{stroke:var(--ink);stroke-width:2.5}.over{pointer-events:none}.over path{stroke:var(--ink);stroke-width:2.5;"
     "fill:none}.over .now{stroke:var(--bad);stroke-dasharray:6 4}.over circle{fill:var(--ink)}"
-    "@media print{.controls,#says{display:none}}</style>\n";
+    "@media screen and (max-width:40rem){.lesson svg{min-width:40rem}}@media "
+    "print{.controls,#says{display:none}}</style>\n";
 
 static const char controls[] =
     "<div class=\"controls\">\n<div class=\"steps\" hidden><button type=\"button\" id=\"back\" aria-label=\"one step "

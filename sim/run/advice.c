@@ -23,7 +23,10 @@ static size_t list_shares(const dts_result *r, const dts_scenario_values *v, sha
     const dts_time_shares *t = &r->time_s;
     bool crosses = r->nodes > 1;
     const share all[] = {
-        {"computing", t->compute, "fewer FLOP (less recomputation), larger kernels, or faster GPUs"},
+        {"computing", t->compute,
+         v->training.recompute.kind == DTS_RECOMPUTE_NONE
+             ? "larger kernels, fewer bits of precision, or faster GPUs"
+             : "fewer FLOP (less recomputation), larger kernels, or faster GPUs"},
         {"communication that no computation hides", t->exposed_communication,
          crosses && v->parallelism.tensor > v->cluster.gpus_per_node
              ? "tensor-parallel groups that stay inside a node"

@@ -5,7 +5,11 @@
  * next size that is: more work, in less time where alignment matters. Sizes are those of one rank: a dimension that
  * tensor-parallel ranks share is aligned in each share.
  *
- * [1] NVIDIA, Matrix Multiplication Background User's Guide, sections on alignment and tile quantisation. */
+ * Fused attention has kernels for heads of so many elements only: FlashAttention pads them to a multiple of 8 before,
+ * and takes up to 256 [2].
+ *
+ * [1] NVIDIA, Matrix Multiplication Background User's Guide, sections on alignment and tile quantisation.
+ * [2] Dao-AILab/flash-attention, README ("all head dimensions up to 256") and flash_attn/flash_attn_interface.py. */
 #include "run/alignment.h"
 
 #include <inttypes.h>
@@ -135,4 +139,21 @@ const char *dts_warn_of_alignment(const dts_plan *plan, dts_arena *arena) {
                             best->key, best->size, elements, plan->tensor > 1 ? " on each tensor-parallel rank" : "",
                             best->aligned, 100 * most,
                             best->training.sequence_length == best->aligned ? " a token" : "");
+}
+
+const char *dts_warn_of_heads(const dts_plan *plan, dts_arena *arena) {
+    enum { STEP = 8, WIDEST = 256 };
+    const dts_model *model = plan->job.model;
+    const int64_t qk = dts_model_qk_head_dim(model), v = dts_model_v_head_dim(model);
+    const int64_t odd = qk % STEP != 0 || qk > WIDEST ? qk : v;
+    if (plan->job.stack->attention != DTS_ATTENTION_FLASH || (odd % STEP == 0 && odd <= WIDEST)) {
+        return NULL;
+    }
+    return dts_arena_printf(arena,
+                            "heads are %" PRId64
+                            " wide, for which fused attention has no kernel (multiples of %d up to %d): %s; the time "
+                            "is that of a kernel for just this width (model.heads, model.head_dim)",
+                            odd, STEP, WIDEST,
+                            odd > WIDEST ? "other code computes it, mostly kernel by kernel"
+                                         : "they are padded, or computed kernel by kernel");
 }

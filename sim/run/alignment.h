@@ -1,4 +1,4 @@
-/* Dimensions that matrix units read badly. */
+/* Dimensions that matrix units read badly, or fused attention not at all. */
 #ifndef DTS_RUN_ALIGNMENT_H
 #define DTS_RUN_ALIGNMENT_H
 
@@ -6,5 +6,8 @@
 
 /* The dimension whose next aligned size would save most time, as a warning in the arena; NULL: none saves much. */
 const char *dts_warn_of_alignment(const dts_plan *plan, dts_arena *arena);
+
+/* A width of heads that fused attention has no kernel for, as a warning in the arena; NULL: none. */
+const char *dts_warn_of_heads(const dts_plan *plan, dts_arena *arena);
 
 #endif

@@ -293,6 +293,7 @@ static dts_status add_warnings(const dts_measured *m, dts_result *result) {
     warn_of_detail(m, result);
     warn_of_loaders(plan, result);
     warn(result, dts_warn_of_alignment(plan, result->arena));
+    warn(result, dts_warn_of_heads(plan, result->arena));
     if (!m->lowered->full_ranks && dts_lower_rows_differ(plan)) {
         warn(result,
              "replicas lie on the nodes in different ways, and the first stands for all; `fidelity.ranks: full` "

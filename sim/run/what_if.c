@@ -176,6 +176,21 @@ static void free_partition(changes *all, size_t from, const dts_scenario_values 
     }
 }
 
+/* Experts on twice and half as many ranks; where each has all, spread over a node, as far as they divide. */
+static void add_expert_degrees(changes *all, const dts_scenario_values *v, dts_arena *arena) {
+    const int64_t degree = v->parallelism.expert > 1 ? v->parallelism.expert : 1;
+    int64_t more = 2 * degree;
+    for (int64_t ranks = v->cluster.gpus_per_node; degree == 1 && ranks > more; ranks--) {
+        more = v->model.experts % ranks == 0 && v->cluster.gpus_per_node % ranks == 0 ? ranks : more;
+    }
+    if (v->model.experts % more == 0) {
+        add_number(all, "experts on more ranks", "parallelism.expert", more, arena);
+    }
+    if (degree % 2 == 0) {
+        add_number(all, "experts on fewer ranks", "parallelism.expert", degree / 2, arena);
+    }
+}
+
 static void add_plan_changes(changes *all, const dts_scenario_values *v, dts_arena *arena) {
     add_number(all, "larger microbatches", "training.micro_batch", 2 * v->training.micro_batch, arena);
     if (v->training.micro_batch % 2 == 0) {
@@ -205,6 +220,9 @@ static void add_plan_changes(changes *all, const dts_scenario_values *v, dts_are
         all->items[i].row.change = inside != NULL ? inside : all->items[i].row.change;
     }
     free_partition(all, before, v, arena);
+    if (v->model.experts > 0) {
+        add_expert_degrees(all, v, arena);
+    }
     if (v->parallelism.tensor > 1 && !v->parallelism.sequence) {
         add_plan_change(all, "sequence parallelism", "parallelism.sequence", "true", arena);
     }

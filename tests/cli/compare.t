@@ -48,6 +48,7 @@ A is the fastest that fits in memory; B has # % of A's tokens/s; C would have # 
 $ dtsim compare pipelines/1f1b pipelines/gpipe pipelines/zbv pipelines/chimera pipelines/naive pipelines/looped-bfs | sed -n '/^Speed/,/^Where/p' | sed 's/[0-9][0-9,.]*/#/g; s/#[a-z %GiB#+-]*$//'
 Speed
                            A         B                 C
+  GPUs                     
   iteration time    
   samples/s               
   tokens/s            
@@ -55,6 +56,7 @@ Speed
   MFU                 
 
                            D                E                   F
+  GPUs                     
   iteration time    
   samples/s             
   tokens/s            
@@ -112,7 +114,14 @@ $ dtsim compare pipelines/1f1b --with training.global_batch=64 --width 200 | sed
 B is the fastest; A has 93 % of B's tokens/s.
 An iteration is 65,536 tokens in A, 131,072 in B: tokens/s compare, iteration times do not.
 $ dtsim compare gcp-data-parallel/scaling-ddp --with cluster=dgx-a100-80gb --with cluster.gpu.memory=4GB | grep USD | sed 's/[0-9.]\{4,\}/#/g'
+  USD/h                    #         -                #  +0.0 %
   USD / billion tokens      554         -                   -
+% Of clusters with other numbers of GPUs, tokens/s say little; memory is held against what each GPU has.
+$ dtsim compare lora-8b --with cluster=aws-p5-48xlarge --width 100 | grep -E '^Numbers|^  (GPUs|USD/h|what)'
+Numbers of GPUs differ, 1 in A, 8 in B: one of each compares by tokens/s per GPU.
+  GPUs                        1         8   +700.0 %
+  USD/h                       -        55
+  what the GPU has     79.35 GiB  79.65 GiB   +0.4 %
 % A value may hold a blank, and a change begins where a KEY= follows one.
 $ dtsim compare gcp-data-parallel/scaling-ddp --with 'cluster.intra.bandwidth=64 GB/s  training.micro_batch=4 ' | sed -n '2p; /^What differs/,$p'
 B  cluster.intra.bandwidth=64 GB/s training.micro_batch=4

@@ -724,6 +724,13 @@ neg.json:1:192: error: expected a window of attention, got '-1024' [sliding_wind
       1 | ...text", "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34, "sliding_window": -1024},
         |                                                                                                       ^
   help: write a whole number of positions, or null: no window
+% Of a key given twice nobody knows which is meant: nothing is written.
+$ sed 's/"sliding_window": 1024/"sliding_window": 1024, "num_hidden_layers": 26/' vlm.json > twice.json; dtsim import twice.json -o twice.yaml; ls twice.yaml 2>/dev/null
+twice.json:1:198: error: duplicate key 'num_hidden_layers', first given on line 1
+      1 | ... "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34, "sliding_window": 1024, "num_hidden_layers": 26},
+        |                                                                                                       ^
+  help: keep one of the two
+[2]
 $ dtsim import $DATA/tests/golden/interop/llama3-8b.toml --set model=llama-3-8b --set cluster=dgx-h100 | grep -v '^#'
 name: llama3-8b
 model: llama-3-8b
@@ -1257,6 +1264,19 @@ config.json:1:1: error: missing key 'model_type'
         | ^
   help: encoder and decoder side by side are not simulated
 [1]
+% What every model has is asked for by the names of the file; a scenario may say it instead.
+$ echo '{"hidden_size": 2048}' >config.json; dtsim import config.json; echo '{"model_type": "gpt2", "n_embd": 768, "n_head": 12, "vocab_size": 50257}' >config.json; dtsim import config.json
+config.json:1:1: error: missing key 'model_type'
+      1 | {"hidden_size": 2048}
+        | ^
+  help: a config.json of Hugging Face names one
+config.json:1:1: error: missing key 'n_layer' of a gpt2 config
+      1 | {"model_type": "gpt2", "n_embd": 768, "n_head": 12, "vocab_size": 50257}
+        | ^
+  help: add "n_layer": how many layers
+[1]
+$ printf 'model: {profile: ./config.json, layers: 12}\ncluster: {profile: dgx-h100, gpus_per_node: 1}\nstack: pytorch-2\ntraining: {global_batch: 8, micro_batch: 8, sequence_length: 1024}\n' >twelve.yaml; dtsim run twelve.yaml | grep -o '[0-9]* million parameters'
+124 million parameters
 % A precision that is left to the script has a default here, which is hardly the script's.
 $ printf '{"bf16": {"enabled": "auto"}, "fp16": {"enabled": "auto"}, "zero_optimization": {"stage": 3}, "train_batch_size": 16}\n' >trainer.json
 $ dtsim import trainer.json --set model=llama-2-7b --set cluster=dgx-a100-80gb --set training.micro_batch=1 --set training.sequence_length=2048 --output trainer.yaml

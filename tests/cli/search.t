@@ -62,7 +62,7 @@ $ dtsim search small.yaml --tokens 1e9 --clusters dgx-a100-40gb,gcp-a2-highgpu-8
 1.00 billion tokens of gpt, by time
 Rent 2 × dgx-a100-40gb (16 A100-SXM4-40GB): 14.6 min, the soonest of 4 offers that can do it.
 
-  cluster            nodes  GPUs      time  goodput      USD  tokens/USD     MFU  simulated  Pareto  plan
+  cluster            nodes  GPUs      time  goodput      USD  tokens/USD     MFU           memory  simulated  Pareto  plan
   dgx-a100-40gb          2    16
   dgx-a100-40gb          1     8
   gcp-a2-highgpu-8g      1     8
@@ -70,6 +70,8 @@ Rent 2 × dgx-a100-40gb (16 A100-SXM4-40GB): 14.6 min, the soonest of 4 offers t
 
 * no other is both sooner and cheaper. = a tie: within 3 % of the first.
 An offer is the whole machine of its cluster profile: what the scenario says of cluster.gpus_per_node is left out (--set keeps it).
+† megatron-lm cannot express parallelism.data_parallel fsdp: --use-torch-fsdp2 takes no tied embeddings: set parallelism.data_parallel=zero1, or zero3. Of one cluster and number of nodes, `dtsim
+  search` without --tokens, --space and limits looks for the best plan that can be launched.
 Failures and checkpoints are in it (goodput); storage, traffic and idle hours are not. Prices are those of the cluster profiles, with their source and date there (dtsim show CLUSTER).
 Compared: 4 offers with a plan, of 6.
 Not compared in money, as the price of a node is unknown: dgx-a100-40gb × 2, 1 (--price 'CLUSTER=30 USD/h').
@@ -137,6 +139,18 @@ $ grep -c '</title></g>' rent.html; grep -cE 'https?:|<script|<link' rent.html
 33
 0
 [1]
+% How much of each GPU the plan takes, and for a gain of more than a factor the factor.
+$ dtsim search small.yaml --space rent --tokens 1e8 --over offload=none --simulate 2 --nodes 1 --objective cost --clusters 'aws-g6-xlarge,aws-p6-b200-48xlarge' | grep -oE '1/[0-9]+ of the time|[0-9.]+ of (22.5|179.1) GiB' | sed -E 's,^(1/)?[0-9.]+,\1N,'
+1/N of the time
+N of 22.5 GiB
+N of 179.1 GiB
+% What cannot be launched is marked, with what stands in the way.
+$ dtsim search small.yaml --tokens 1e9 --over parallelism.data_parallel=fsdp --over offload=none --simulate 2 --width 300 | grep -oE 'fsdp 4 · micro 4.*|^† .*zero3'
+fsdp 4 · micro 4 †
+† megatron-lm cannot express parallelism.data_parallel fsdp: --use-torch-fsdp2 takes no tied embeddings: set parallelism.data_parallel=zero1, or zero3
+$ dtsim search small.yaml --tokens 1e9 --over parallelism.data_parallel=fsdp --over offload=none --simulate 2 --format json | grep -oE '"(launchable|obstacle)":.*(false|cannot)'
+"launchable":	false
+"obstacle":	"megatron-lm cannot
 % Times of minutes stand in minutes below the picture.
 $ dtsim search small.yaml --space rent --tokens 1e8 --over offload=none --simulate 2 --nodes 1,2 --objective cost --clusters 'gcp-a2-highgpu-8g,aws-p4d-24xlarge' --html soon.html >/dev/null; grep -oE 'class="tick"[^>]*>[0-9.]+ (min|h|d)<' soon.html | grep -oE '>.*'
 >3 min<
@@ -149,6 +163,10 @@ $ dtsim search small.yaml --tokens 1e9 --clusters gcp-a2-highgpu-8g --nodes 1,2 
 $ grep -E 'within_limits|in_budget' rent.json | sort | uniq -c | sed -E 's/^ +//'
 2 			"in_budget":	false,
 1 	"within_limits":	0,
+$ grep -oE '"(peak_device|capacity|unserved)_gib":' rent.json | sort | uniq -c | sed -E 's/^ +//'
+2 "capacity_gib":
+2 "peak_device_gib":
+2 "unserved_gib":
 $ grep left_out rent.json
 	"left_out":	["cluster.gpus_per_node"],
 $ dtsim search small.yaml --tokens 1e9 --deadline "1 s" --width 200
@@ -245,7 +263,7 @@ $ dtsim search small.yaml --tokens 1B --clusters 'dgx_a100 40*,*A2_HighGPU-8*' -
 			"cluster":	"gcp-a2-highgpu-8g-fastsocket",
 			"idle_gpus":	0,
 $ dtsim search small.yaml --tokens 1B --clusters '*titan*'
-error: --clusters: none of those has a price
+error: --clusters: none of those has a price: a100-80gb-torchtitan, titan-rtx-nvlink-2, titan-rtx-pcie-2
   help: --price 'CLUSTER=30 USD/h' gives one a price
 [2]
 $ dtsim search small.yaml --tokens 1B --clusters dgx-2 --price 'dgx-1=3 USD/h'

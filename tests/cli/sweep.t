@@ -113,9 +113,9 @@ $ dtsim sweep small.yaml --vary training.micro_batch=1,2,3,4 --vary parallelism.
       2 >training.micro_batch=4 parallelism.data_parallel=fsdp: # tokens/s, # GiB</title>
 $ dtsim sweep gcp-data-parallel/limit-ddp --vary model=mingpt-large,mingpt-13b --html page.html >/dev/null; grep -oE 'does not fit in memory|fill="#FFFFFF" class="paper" stroke="#0072B2"|GiB, does not fit|<h1>[^<]*' page.html | sort | uniq -c
       1 <h1>Combinations
-      2 GiB, does not fit
-      2 does not fit in memory
-      2 fill="#FFFFFF" class="paper" stroke="#0072B2"
+      4 GiB, does not fit
+      3 does not fit in memory
+      4 fill="#FFFFFF" class="paper" stroke="#0072B2"
 $ dtsim sweep gcp-data-parallel/network-fsdp --vary training.global_batch/training.micro_batch=64/8,1024/128 --set model=mingpt-16b --set training.recompute=full --format svg | grep -oE '>(\?|may run out of memory)<'
 >?<
 >?<
@@ -136,8 +136,22 @@ $ dtsim sweep small.yaml --vary training.micro_batch=1,2 --vary parallelism.data
 >Throughput and memory by cluster.nodes, training.micro_batch = 2<
 >parallelism.data_parallel = ddp<
 >parallelism.data_parallel = fsdp<
-2
+>Throughput and memory by<
+>parallelism.data_parallel = ddp<
+>parallelism.data_parallel = fsdp<
+>Throughput and memory by<
+>parallelism.data_parallel = ddp<
+>parallelism.data_parallel = fsdp<
+4
 in both
+% A telephone has pictures of half the width, with letters of the same size: no plot of a page has to be scrolled.
+$ grep -oE '<div class="fit (desk|phone)"|<svg [^>]* width="[0-9]+"' three.html | sed 's/<svg .* width/  width/'
+<div class="fit desk"
+  width="960"
+  width="960"
+<div class="fit phone"
+  width="480"
+  width="480"
 $ dtsim sweep small.yaml --vary training.micro_batch=1,2 --html none/page.html
 error: cannot write none/page.html: No such file or directory
   help: make its folder first

@@ -327,7 +327,8 @@ static dts_status import_model(const import_arguments *a, const dts_text *text) 
     dts_document *document = NULL;
     dts_status status =
         dts_document_parse(dts_text_string(text), text->length, a->path, NULL, &document, a->tool->diag);
-    if (document == NULL) {
+    if (status != DTS_OK) { /* of a key given twice nobody knows which is meant */
+        dts_document_free(document);
         return status;
     }
     dts_settings used = {.arena = a->tool->arena}, aside = {.arena = a->tool->arena},

@@ -66,17 +66,28 @@ static void add_price(const dts_offer *offer, dts_text *out) {
     }
 }
 
+/* "47 % less time", "5 % more money"; where a per cent says little, "1/386 of the time", "5.1 times the money". */
+static void add_change(double ratio, const char *of_what, dts_text *out) {
+    if (ratio < 0.1) {
+        dts_text_printf(out, "1/%.0f of the %s", 1 / ratio, of_what);
+    } else if (ratio > 3) {
+        dts_text_printf(out, "%.*f times the %s", ratio < 10 ? 1 : 0, ratio, of_what);
+    } else {
+        dts_text_printf(out, "%.0f %% %s %s", 100 * fabs(ratio - 1), ratio < 1 ? "less" : "more", of_what);
+    }
+}
+
 /* "Sooner: 32 × X, 4.4 days, 137,430 USD (47 % less time, 5 % more money)." */
 static void add_other(const char *how, const dts_offer *offer, const dts_offer *than, dts_text *out) {
     dts_text_printf(out, "%s: ", how);
     dts_rent_name(offer, out);
     dts_text_add(out, ", ");
     add_price(offer, out);
-    const double time = offer->duration_s / than->duration_s - 1;
-    dts_text_printf(out, " (%.0f %% %s time", 100 * fabs(time), time < 0 ? "less" : "more");
+    dts_text_add(out, " (");
+    add_change(offer->duration_s / than->duration_s, "time", out);
     if (offer->usd > 0 && than->usd > 0) {
-        const double money = offer->usd / than->usd - 1;
-        dts_text_printf(out, ", %.0f %% %s money", 100 * fabs(money), money < 0 ? "less" : "more");
+        dts_text_add(out, ", ");
+        add_change(offer->usd / than->usd, "money", out);
     }
     dts_text_add(out, ").\n");
 }
@@ -335,6 +346,20 @@ static void remark_prices(const dts_rent *rent, const dts_search_writing *option
     dts_text_free(&names);
 }
 
+/* What stands in the way of plans with †; of several, of the first. */
+static void remark_launcher(const dts_rent *rent, dts_text *out) {
+    for (size_t i = 0; i < rent->plans; i++) {
+        const dts_finding *plan = dts_offer_plan(&rent->offers[i]);
+        if (plan->obstacle != NULL) {
+            dts_text_printf(out,
+                            "† %s. Of one cluster and number of nodes, `dtsim search` without --tokens, --space and "
+                            "limits looks for the best plan that can be launched.\n",
+                            plan->obstacle);
+            return;
+        }
+    }
+}
+
 void dts_rent_remarks(const dts_rent *rent, const dts_search_writing *options, dts_text *out) {
     if (rent->left_out != NULL) {
         dts_text_printf(out,
@@ -353,6 +378,7 @@ void dts_rent_remarks(const dts_rent *rent, const dts_search_writing *options, d
         dts_text_printf(out, "^ retries of the caching allocator cost up to %.0f %% of the iteration.\n",
                         100 * most.retry_share);
     }
+    remark_launcher(rent, out);
     dts_report_wide(dts_rent_any_wide(rent), &(dts_style){.width = 1 << 20, .unicode = true}, 0, out);
     if (rent->plans > 0) {
         dts_text_add(out, "Failures and checkpoints are in it (goodput); storage, traffic and idle hours are not.");
@@ -365,7 +391,7 @@ void dts_rent_remarks(const dts_rent *rent, const dts_search_writing *options, d
 /* ---- the table ------------------------------------------------------------------------------------------------------
  */
 
-static bool is_tie(const dts_rent *rent, const dts_offer *offer) {
+bool dts_rent_tie(const dts_rent *rent, const dts_offer *offer) {
     const dts_offer *first = &rent->offers[0];
     const bool money = rent->objective != DTS_OBJECTIVE_TIME;
     const double best = money ? first->usd : first->duration_s, value = money ? offer->usd : offer->duration_s;
@@ -379,7 +405,7 @@ static void add_offer(const dts_rent *rent, const dts_offer *offer, dts_grid *gr
     const dts_scenario_values *base = dts_scenario_get(offer->scenario);
     char buffer[CELL];
     dts_text text = {0};
-    dts_grid_printf(grid, "%s%s", cluster_of(offer), is_tie(rent, offer) ? " =" : "");
+    dts_grid_printf(grid, "%s%s", cluster_of(offer), dts_rent_tie(rent, offer) ? " =" : "");
     dts_grid_printf(grid, "%" PRId64, base->cluster.nodes);
     dts_grid_printf(grid, "%" PRId64, f->gpus);
     dts_grid_add(grid, dts_formatted(dts_format_duration, offer->duration_s, buffer, sizeof buffer));
@@ -392,6 +418,8 @@ static void add_offer(const dts_rent *rent, const dts_offer *offer, dts_grid *gr
         dts_grid_add(grid, "");
     }
     dts_grid_add(grid, dts_formatted(dts_format_percent, f->mfu, buffer, sizeof buffer));
+    dts_grid_printf(grid, "%.1f of %.1f GiB%s", f->peak_device_gib, f->capacity_gib,
+                    dts_report_fit_mark(f->fits, dts_figures_strain(f)));
     dts_grid_printf(grid, "%" PRIu64, offer->search->counts.simulated);
     dts_grid_printf(grid, "%s%s", offer->pareto ? "* " : "",
                     !offer->in_time    ? "too late"
@@ -399,7 +427,7 @@ static void add_offer(const dts_rent *rent, const dts_offer *offer, dts_grid *gr
                     : offer->usd > 0   ? "over budget"
                                        : "no price");
     dts_candidate_describe(&plan->candidate, base, &text);
-    dts_text_add(&text, dts_report_fit_mark(f->fits, dts_figures_strain(f)));
+    dts_text_add(&text, dts_search_offered_mark(offer->search, plan));
     dts_text_add(&text, dts_report_wide_mark(f->wide));
     dts_grid_add(grid, dts_text_string(&text));
     dts_text_free(&text);
@@ -411,12 +439,12 @@ static bool is_shown(const dts_rent *rent, size_t index, size_t top) {
 }
 
 dts_grid *dts_rent_grid(const dts_rent *rent, size_t top) {
-    static const char *const titles[] = {"cluster",    "nodes", "GPUs",      "time",   "goodput", "USD",
-                                         "tokens/USD", "MFU",   "simulated", "Pareto", "plan"};
-    dts_grid *grid = dts_grid_new(titles, sizeof titles / sizeof titles[0], 1U | 1U << 9 | 1U << 10);
-    dts_grid_keep(grid, 1U | 1U << 9);
+    static const char *const titles[] = {"cluster",    "nodes", "GPUs",   "time",      "goodput", "USD",
+                                         "tokens/USD", "MFU",   "memory", "simulated", "Pareto",  "plan"};
+    dts_grid *grid = dts_grid_new(titles, sizeof titles / sizeof titles[0], 1U | 1U << 10 | 1U << 11);
+    dts_grid_keep(grid, 1U | 1U << 10);
     dts_grid_spare(
-        grid, 1U << 4 | 1U << 7 | 1U << 8 | (rent->objective == DTS_OBJECTIVE_THROUGHPUT_PER_DOLLAR ? 0 : 1U << 6));
+        grid, 1U << 4 | 1U << 7 | 1U << 9 | (rent->objective == DTS_OBJECTIVE_THROUGHPUT_PER_DOLLAR ? 0 : 1U << 6));
     for (size_t i = 0; i < rent->plans; i++) {
         if (is_shown(rent, i, top)) {
             add_offer(rent, &rent->offers[i], grid);
@@ -464,7 +492,7 @@ void dts_rent_again(const dts_rent *rent, const dts_search_writing *options, dts
     }
 }
 
-/* ---- text and JSON --------------------------------------------------------------------------------------------------
+/* ---- text --------------------------------------------------------------------------------------------------
  */
 
 /* Each line of lines, wrapped. */
@@ -528,73 +556,4 @@ dts_status dts_rent_write_text(const dts_rent *rent, const dts_search_writing *o
     }
     dts_text_free(&text);
     return dts_text_status(out);
-}
-
-static void json_offer(dts_json *json, cJSON *offers, const dts_rent *rent, const dts_offer *offer) {
-    const dts_finding *plan = dts_offer_plan(offer);
-    cJSON *row = dts_json_object(json, offers, NULL);
-    dts_json_string(json, row, "cluster", offer->cluster);
-    dts_json_string(json, row, "nodes", offer->nodes);
-    if (plan == NULL) {
-        dts_json_string(json, row, "reason", offer->reason);
-        return;
-    }
-    const dts_scenario_values *base = dts_scenario_get(offer->scenario);
-    dts_text text = {0};
-    dts_candidate_describe(&plan->candidate, base, &text);
-    dts_json_string(json, row, "plan", dts_text_string(&text));
-    json->failed = json->failed || text.failed;
-    dts_text_free(&text);
-    dts_search_json_settings(json, row, &plan->candidate, base);
-    dts_json_integer(json, row, "gpus", plan->outcome.figures.gpus);
-    dts_json_integer(json, row, "idle_gpus", base->cluster.nodes * base->cluster.idle_gpus);
-    dts_json_number(json, row, "iteration_time_s", plan->outcome.figures.iteration_time_s);
-    dts_json_number(json, row, "tokens_per_s", plan->outcome.figures.tokens_per_s);
-    dts_json_number(json, row, "mfu", plan->outcome.figures.mfu);
-    dts_json_number(json, row, "goodput", plan->outcome.figures.goodput);
-    dts_json_number(json, row, "duration_s", offer->duration_s);
-    dts_json_integer(json, row, "simulated", (int64_t)offer->search->counts.simulated);
-    dts_json_number(json, row, "usd", offer->usd > 0 ? offer->usd : NAN);
-    dts_json_number(json, row, "tokens_per_usd", offer->usd > 0 ? rent->tokens / offer->usd : NAN);
-    dts_json_flag(json, row, "in_time", offer->in_time);
-    dts_json_flag(json, row, "in_budget", offer->in_budget);
-    dts_json_flag(json, row, "pareto", offer->pareto);
-    dts_json_flag(json, row, "tie", is_tie(rent, offer));
-}
-
-/* The keys of a list "a, b". */
-static void json_keys(dts_json *json, cJSON *object, const char *name, const char *keys) {
-    cJSON *list = dts_json_array(json, object, name);
-    while (keys != NULL && *keys != '\0') {
-        const size_t length = strcspn(keys, ",");
-        dts_text key = {0};
-        dts_text_add_bytes(&key, keys, length);
-        dts_json_string(json, list, NULL, dts_text_string(&key));
-        dts_text_free(&key);
-        keys += length;
-        keys += strspn(keys, ", ");
-    }
-}
-
-dts_status dts_rent_write_json(const dts_rent *rent, const dts_search_writing *options, dts_text *out) {
-    dts_json json = {0};
-    cJSON *root = dts_json_begin(&json);
-    dts_text text = {0};
-    dts_rent_answer(rent, &text);
-    dts_json_string(&json, root, "answer", dts_text_string(&text));
-    json.failed = json.failed || text.failed;
-    dts_text_free(&text);
-    dts_json_number(&json, root, "tokens", rent->tokens);
-    dts_json_number(&json, root, "deadline_s", rent->deadline_s);
-    dts_json_number(&json, root, "budget_usd", rent->budget_usd);
-    dts_json_string(&json, root, "objective", dts_objective_names[rent->objective]);
-    dts_json_integer(&json, root, "within_limits", (int64_t)rent->within);
-    json_keys(&json, root, "left_out", rent->left_out);
-    json_keys(&json, root, "unpriced", options->unpriced);
-    cJSON *offers = dts_json_array(&json, root, "offers");
-    for (size_t i = 0; i < rent->count; i++) {
-        json_offer(&json, offers, rent, &rent->offers[i]);
-    }
-    dts_json_flag(&json, root, "interrupted", rent->interrupted);
-    return dts_json_end(&json, out);
 }

@@ -16,6 +16,8 @@ void dts_rent_title(const dts_rent *rent, dts_text *out);
 void dts_rent_answer(const dts_rent *rent, dts_text *out);
 /* What the answer does not count, and what is unknown; one remark a line. */
 void dts_rent_remarks(const dts_rent *rent, const dts_search_writing *options, dts_text *out);
+/* Is it as good as the first, within what a simulation can tell? */
+bool dts_rent_tie(const dts_rent *rent, const dts_offer *offer);
 /* "16 × aws-p4de-24xlarge" */
 void dts_rent_name(const dts_offer *offer, dts_text *out);
 /* Offers with a plan as a table, the first of them and those that no other beats in time and money, those without as

@@ -132,17 +132,21 @@ dts_status dts_search_launch_accepts(void *context, const dts_candidate *candida
                                                      : DTS_OK;
 }
 
+dts_status dts_search_export_mark_plan(dts_search_export *export, dts_finding *plan) {
+    dts_export_obstacle why = {0};
+    const bool asks =
+        plan->outcome.kind == DTS_OUTCOME_SIMULATED && dts_candidate_offered(&plan->candidate, export->base);
+    const dts_status status = asks ? ask(export, &plan->candidate, &why) : DTS_OK;
+    plan->obstacle = why.text == NULL   ? NULL
+                     : why.help == NULL ? why.text
+                                        : dts_arena_printf(export->tool->arena, "%s: %s", why.text, why.help);
+    return status;
+}
+
 dts_status dts_search_export_mark(dts_search_export *export, dts_search *search) {
     dts_status status = DTS_OK;
     for (size_t i = 0; i < search->count && status == DTS_OK; i++) {
-        dts_finding *f = &search->findings[i];
-        dts_export_obstacle why = {0};
-        const bool asks =
-            f->outcome.kind == DTS_OUTCOME_SIMULATED && dts_candidate_offered(&f->candidate, export->base);
-        status = asks ? ask(export, &f->candidate, &why) : DTS_OK;
-        f->obstacle = why.text == NULL   ? NULL
-                      : why.help == NULL ? why.text
-                                         : dts_arena_printf(export->tool->arena, "%s: %s", why.text, why.help);
+        status = dts_search_export_mark_plan(export, &search->findings[i]);
     }
     return status;
 }

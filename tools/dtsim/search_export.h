@@ -40,7 +40,8 @@ dts_status dts_search_export_accepts(void *context, const dts_candidate *candida
 /* The same of what the stack's launcher can run: also the schedule is its own. */
 dts_status dts_search_launch_accepts(void *context, const dts_candidate *candidate, bool *accepted, dts_diag *diag);
 
-/* Tells every finding why the launcher cannot run it, if it cannot. */
+/* Tells a finding, or every one, why the launcher cannot run it, if it cannot. */
+dts_status dts_search_export_mark_plan(dts_search_export *export, dts_finding *plan);
 dts_status dts_search_export_mark(dts_search_export *export, dts_search *search);
 
 void dts_search_export_clear(dts_search_export *export);

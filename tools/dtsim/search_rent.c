@@ -5,6 +5,7 @@
 #include "base/excerpt.h"
 #include "kinds.h"
 #include "rent_write.h"
+#include "search_export.h"
 
 /* Numbers of nodes that are offered unless the user names some. */
 static const char *const usual_nodes[] = {"1", "2", "4", "8", "16", "32", "64"};
@@ -106,7 +107,7 @@ static dts_status find_clusters(dts_tool *tool, const dts_rent_command *c, offer
     }
     if (status == DTS_OK && out->count == 0) {
         status = dts_diag_fail(tool->diag, DTS_USAGE, "--price 'CLUSTER=30 USD/h' gives one a price",
-                               "--clusters: none of those has a price");
+                               "--clusters: none of those has a price: %s", dts_text_string(&out->unpriced));
     }
     return status;
 }
@@ -167,6 +168,25 @@ static dts_status write_answer(dts_tool *tool, const dts_rent_command *c, const 
     return status;
 }
 
+/* Tells the plan of each offer why the launcher of the scenario's software cannot run it, if it cannot. */
+static dts_status mark_plans(dts_tool *tool, const dts_rent_command *c, dts_rent *rent) {
+    dts_status status = DTS_OK;
+    for (size_t i = 0; i < rent->plans && status == DTS_OK; i++) {
+        const dts_offer *offer = &rent->offers[i];
+        dts_search_export export = {.tool = tool,
+                                    .subject = c->subject,
+                                    .scenario = offer->scenario,
+                                    .base = dts_scenario_get(offer->scenario),
+                                    .launcher = dts_launcher_of(offer->scenario)};
+        dts_finding *findings = offer->search->findings;
+        if (export.launcher != NULL) {
+            status = dts_search_export_mark_plan(&export, &findings[dts_offer_plan(offer) - findings]);
+        }
+        dts_search_export_clear(&export);
+    }
+    return status;
+}
+
 static int code_of(const dts_rent *rent) {
     bool loaded = false;
     for (size_t i = 0; i < rent->count; i++) {
@@ -211,6 +231,7 @@ int dts_search_rent(dts_tool *tool, const dts_rent_command *c) {
     dts_rent *made = NULL;
     status = status == DTS_OK ? dts_rent_search(&request, &made, tool->diag) : status;
     dts_progress_end(c->progress);
+    status = status == DTS_OK ? mark_plans(tool, c, made) : status;
     status = status == DTS_OK ? write_answer(tool, c, made, of.unpriced.length > 0 ? of.unpriced.data : NULL) : status;
     if (status == DTS_OK && made->searched < made->asked) {
         dts_diag_warning(tool->diag, NULL, NULL, dts_tool_go_on(c->search.store != NULL),

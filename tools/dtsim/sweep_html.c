@@ -15,12 +15,14 @@ dts_status dts_sweep_write_html(const dts_sweep *sweep, const char *scenario, dt
     dts_text_add(out, " varied</p>\n");
     const size_t pictures = dts_sweep_any(sweep) ? dts_sweep_pictures(sweep) : 0;
     if (pictures > 0 && pictures <= PICTURES_MOST) {
-        /* letters stay readable: on a telephone pictures are scrolled, in a wide window they stand side by side */
+        /* letters stay readable: a telephone has narrower pictures, in a wide window they stand side by side */
         dts_text_printf(out,
-                        "<div class=\"wide fit\" style=\"margin-top:1rem;display:grid;gap:1rem;grid-template-columns:"
+                        "<div class=\"fit desk\" style=\"margin-top:1rem;display:grid;gap:1rem;grid-template-columns:"
                         "repeat(auto-fit,minmax(36rem,1fr));max-width:%s\">\n",
                         pictures > 1 ? "none" : "60rem");
-        out->failed = dts_sweep_write_svg(sweep, &wide, out) != DTS_OK || out->failed;
+        out->failed = dts_sweep_draw(sweep, DTS_SWEEP_WIDTH, out) != DTS_OK || out->failed;
+        dts_text_add(out, "</div>\n<div class=\"fit phone\">\n");
+        out->failed = dts_sweep_draw(sweep, DTS_SWEEP_PHONE_WIDTH, out) != DTS_OK || out->failed;
         dts_text_add(out, "</div>\n");
     }
     dts_sweep_summary(sweep, &wide, &text);

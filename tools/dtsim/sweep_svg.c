@@ -14,7 +14,6 @@
 #include "sweep_write.h"
 
 enum {
-    WIDTH = 960,
     MARGIN = 24,
     LEFT = 104, /* of the plots: room for numbers */
     RIGHT = 40,
@@ -25,7 +24,10 @@ enum {
     FOOT = 56, /* the key across and what it means */
     LEGEND_LINE = 30,
     TICKS = 8,
-    LETTER = 9, /* width of one of 16 units, for ticks and legends */
+    LETTER = 9,        /* width of one of 16 units, for ticks and legends */
+    TITLE_LETTER = 13, /* of one of 22, bold */
+    TITLE_LINE = 28,
+    HELP_LETTER = 7, /* of one of 14 */
     RADIUS = 6,
     EDGE = 18, /* from a plot's side to its first point */
     TEXT = 160,
@@ -38,6 +40,7 @@ typedef struct layout {
     size_t across, lines; /* axes; lines == across: there is one line */
     size_t *fixed;        /* [axes] which value the others have in this picture */
     double *at;           /* [values across] */
+    double width;         /* of a picture */
     double capacity_gib;  /* the most of all, which all pictures have room for */
     bool unfit, doubtful, illegal;
     dts_text *out;
@@ -95,7 +98,7 @@ static void place_values(const dts_axis *axis, double *at) {
 }
 
 static double x_of(const layout *l, size_t value) {
-    return LEFT + EDGE + (WIDTH - LEFT - RIGHT - 2 * EDGE) * l->at[value];
+    return LEFT + EDGE + (l->width - LEFT - RIGHT - 2 * EDGE) * l->at[value];
 }
 
 static size_t line_count(const layout *l) {
@@ -205,8 +208,8 @@ static void draw_frame(const plot *p, const char *title) {
     for (int n = 0; n * step <= p->end * (1 + 1e-9); n++) {
         char tick[TEXT];
         snprintf(tick, sizeof tick, "%.6g", n * step);
-        dts_text_printf(l->out, "<path d=\"M%d %.6gH%d\" stroke=\"%s\"/>\n", LEFT, y_of(p, n * step), WIDTH - RIGHT,
-                        DTS_SVG_GRID_LINE);
+        dts_text_printf(l->out, "<path d=\"M%d %.6gH%.6g\" stroke=\"%s\"/>\n", LEFT, y_of(p, n * step),
+                        l->width - RIGHT, DTS_SVG_GRID_LINE);
         text_at(l, LEFT - 8, y_of(p, n * step) + 5, "end", 15, DTS_SVG_QUIET,
                 n * step < 1000 ? tick : dts_formatted(dts_format_count, n * step, tick, sizeof tick));
     }
@@ -280,10 +283,10 @@ static void draw_plot(const layout *l, figure_of *figure, const char *title, dou
     draw_frame(&p, title);
     if (limit > 0) {
         char text[TEXT];
-        snprintf(text, sizeof text, "dashed: what a GPU has, %.1f GiB", limit);
-        dts_text_printf(l->out, "<path d=\"M%d %.6gH%d\" stroke=\"%s\" stroke-dasharray=\"6 4\"/>\n", LEFT,
-                        y_of(&p, limit), WIDTH - RIGHT, DTS_SVG_BAD_LINE);
-        text_at(l, WIDTH - RIGHT, top - 12, "end", 14, DTS_SVG_BAD, text);
+        snprintf(text, sizeof text, "dashed: a GPU's %.1f GiB", limit);
+        dts_text_printf(l->out, "<path d=\"M%d %.6gH%.6g\" stroke=\"%s\" stroke-dasharray=\"6 4\"/>\n", LEFT,
+                        y_of(&p, limit), l->width - RIGHT, DTS_SVG_BAD_LINE);
+        text_at(l, l->width - RIGHT, top - 12, "end", 14, DTS_SVG_BAD, text);
     }
     for (size_t line = line_count(l); line-- > 0;) {
         draw_line(&p, line);
@@ -296,7 +299,7 @@ static void draw_plot(const layout *l, figure_of *figure, const char *title, dou
 /* An entry of the legend at *x, *y, or on a new line where it has no room; shape: what is drawn around 0, 0. */
 static void legend_entry(const layout *l, double *x, double *y, const char *shape, const char *name) {
     const double width = 34 + LETTER * (double)dts_style_columns(name) + 20;
-    if (*x > LEFT && *x + width > WIDTH - MARGIN) {
+    if (*x > LEFT && *x + width > l->width - MARGIN) {
         *x = LEFT;
         *y += LEGEND_LINE;
     }
@@ -343,24 +346,44 @@ static double draw_legend(const layout *l, double y) {
 static void draw_foot(const layout *l, double top) {
     const dts_axis *axis = &l->sweep->axes[l->across];
     const dts_field *field = field_of(axis);
-    const double middle = (LEFT + WIDTH - RIGHT) / 2.0;
+    const double middle = (LEFT + l->width - RIGHT) / 2, room = 2 * fmin(middle, l->width - middle);
     text_at(l, middle, top + 16, "middle", 16, DTS_SVG_INK, axis->key);
     if (field != NULL && field->help != NULL) {
         char help[TEXT];
-        const size_t bytes = dts_style_break(field->help, 110);
+        const size_t bytes = dts_style_break(field->help, (size_t)(room / HELP_LETTER));
         snprintf(help, sizeof help, "%.*s%s", (int)bytes, field->help, field->help[bytes] != '\0' ? " …" : "");
         text_at(l, middle, top + 37, "middle", 14, DTS_SVG_QUIET, help);
     }
 }
 
+/* In as many lines as it takes; returns by how much it is higher than one. */
+static double draw_title(const layout *l, const char *title) {
+    const size_t columns = (size_t)((l->width - 2 * MARGIN) / TITLE_LETTER);
+    double more = -TITLE_LINE;
+    while (*title != '\0') {
+        const size_t bytes = dts_style_break(title, columns);
+        char line[TEXT];
+        snprintf(line, sizeof line, "%.*s", (int)bytes, title);
+        more += TITLE_LINE;
+        text_at(l, MARGIN, MARGIN + 22 + more, "start", 22, DTS_SVG_INK, line);
+        title += bytes;
+        title += strspn(title, " ");
+    }
+    return more;
+}
+
+/* Returns where it ends. */
+static double draw_parts(const layout *l, const char *title) {
+    const double first = MARGIN + HEAD + ABOVE + draw_title(l, title), second = first + PLOT + BELOW + ABOVE;
+    const double foot = second + PLOT + BELOW;
+    draw_plot(l, throughput, "tokens/s, all GPUs together", 0, 0, first);
+    draw_plot(l, memory, "GiB, peak of the fullest GPU", capacity_of(l), l->capacity_gib, second);
+    draw_foot(l, foot);
+    return draw_legend(l, foot + FOOT + 20);
+}
+
 static void draw_picture(layout *l, dts_text *out) {
-    const double first = MARGIN + HEAD + ABOVE, second = first + PLOT + BELOW + ABOVE;
-    const double foot = second + PLOT + BELOW, legend = foot + FOOT + 20;
-    dts_text scratch = {0}, title = {0};
-    l->out = &scratch;
-    const double end = draw_legend(l, legend);
-    dts_text_free(&scratch);
-    l->out = out;
+    dts_text parts = {0}, title = {0};
     dts_text_printf(&title, "Throughput and memory by %s", l->sweep->axes[l->across].key);
     for (size_t a = 0; a < l->sweep->axis_count; a++) {
         if (a != l->across && a != l->lines) {
@@ -368,14 +391,15 @@ static void draw_picture(layout *l, dts_text *out) {
             dts_text_printf(&title, ", %s = %s", axis->key, axis->values[l->fixed[a]]);
         }
     }
-    dts_svg_begin(WIDTH, end + MARGIN, dts_text_string(&title), out);
-    text_at(l, MARGIN, MARGIN + 22, "start", 22, DTS_SVG_INK, dts_text_string(&title));
-    dts_text_end(&title, out);
-    draw_plot(l, throughput, "tokens/s, all GPUs together", 0, 0, first);
-    draw_plot(l, memory, "GiB, peak of the fullest GPU", capacity_of(l), l->capacity_gib, second);
-    draw_foot(l, foot);
-    draw_legend(l, legend);
+    l->out = &parts;
+    const double end = draw_parts(l, dts_text_string(&title));
+    l->out = out;
+    dts_svg_begin(l->width, end + MARGIN, dts_text_string(&title), out);
+    dts_text_add(out, dts_text_string(&parts));
     dts_svg_end(out);
+    out->failed = out->failed || parts.failed || title.failed;
+    dts_text_free(&parts);
+    dts_text_free(&title);
 }
 
 /* The next values of the axes that are fixed; false: that were all. */
@@ -414,14 +438,15 @@ size_t dts_sweep_pictures(const dts_sweep *sweep) {
     return count;
 }
 
-dts_status dts_sweep_write_svg(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
-    (void)style;
+dts_status dts_sweep_draw(const dts_sweep *sweep, double width, dts_text *out) {
     size_t most = 1;
     for (size_t a = 0; a < sweep->axis_count; a++) {
         most = sweep->axes[a].count > most ? sweep->axes[a].count : most;
     }
-    layout l = {
-        .sweep = sweep, .at = calloc(most, sizeof *l.at), .fixed = calloc(sweep->axis_count + 1, sizeof *l.fixed)};
+    layout l = {.sweep = sweep,
+                .width = width,
+                .at = calloc(most, sizeof *l.at),
+                .fixed = calloc(sweep->axis_count + 1, sizeof *l.fixed)};
     const bool good = l.at != NULL && l.fixed != NULL;
     if (good) {
         l.across = choose_across(sweep, l.at);
@@ -440,4 +465,9 @@ dts_status dts_sweep_write_svg(const dts_sweep *sweep, const dts_style *style, d
     free(l.at);
     free(l.fixed);
     return good ? dts_text_status(out) : DTS_NOMEM;
+}
+
+dts_status dts_sweep_write_svg(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
+    (void)style;
+    return dts_sweep_draw(sweep, DTS_SWEEP_WIDTH, out);
 }

@@ -13,6 +13,8 @@ dts_status dts_sweep_write_json(const dts_sweep *sweep, const dts_style *style, 
 /* Throughput and memory over the values of one key, a line for each value of another; of more keys several pictures,
  * each an <svg> by itself, for a page; how many at the most (sweep_svg.c). */
 enum { DTS_SWEEP_DRAWN_AXES = 2 };
+enum { DTS_SWEEP_WIDTH = 960, DTS_SWEEP_PHONE_WIDTH = 480 }; /* of a picture; letters are as large in both */
+dts_status dts_sweep_draw(const dts_sweep *sweep, double width, dts_text *out);
 dts_status dts_sweep_write_svg(const dts_sweep *sweep, const dts_style *style, dts_text *out);
 size_t dts_sweep_pictures(const dts_sweep *sweep);
 /* The pictures, where there are not too many, and what the text says (sweep_html.c). */

@@ -86,12 +86,35 @@ static void trifles_are_left_out(void **state) {
     dts_result_free(r);
 }
 
+/* Fused attention reads heads of multiples of 8 elements, up to 256; separate kernels read any. */
+static void heads_of_no_kernel_are_told(void **state) {
+    (void)state;
+    static const struct {
+        const char *settings, *said;
+    } all[] = {
+        {"model.head_dim=1", "heads are 1 wide"},
+        {"model.head_dim=7", "heads are 7 wide"},
+        {"model.head_dim=264", "heads are 264 wide"},
+        {"model.head_dim=8", NULL},
+        {"model.head_dim=256", NULL},
+        {"model.head_dim=7 stack.attention=materialised", NULL},
+        {"model.kv_lora_rank=512 model.qk_nope_head_dim=128 model.qk_rope_head_dim=64 model.v_head_dim=127 "
+         "model.qkv_bias=false",
+         "heads are 127 wide"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        dts_result *r = simulate_text(base, all[i].settings);
+        const char *warned = warning(r, "wide, for which fused attention has no kernel");
+        assert_true(all[i].said == NULL ? warned == NULL : warned != NULL && strstr(warned, all[i].said) != NULL);
+        dts_result_free(r);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_dimension_has_its_next_size),
-        cmocka_unit_test(what_is_aligned_depends_on_the_gpu),
-        cmocka_unit_test(sequences_count_where_scores_are_kept),
-        cmocka_unit_test(trifles_are_left_out),
+        cmocka_unit_test(each_dimension_has_its_next_size),      cmocka_unit_test(what_is_aligned_depends_on_the_gpu),
+        cmocka_unit_test(sequences_count_where_scores_are_kept), cmocka_unit_test(trifles_are_left_out),
+        cmocka_unit_test(heads_of_no_kernel_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

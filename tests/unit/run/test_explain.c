@@ -33,14 +33,22 @@ static const dts_kernel_row *kernel(const dts_result *r, const char *name, const
     return NULL;
 }
 
-static const dts_what_if_row *what_if(const dts_result *r, const char *name) {
+/* NULL: not tried, or illegal. */
+static const dts_what_if_row *find_what_if(const dts_result *r, const char *name) {
     for (size_t i = 0; i < r->explanation->what_if_count; i++) {
         if (strcmp(r->explanation->what_ifs[i].name, name) == 0) {
             return &r->explanation->what_ifs[i];
         }
     }
-    fail_msg("no what-if %s", name);
     return NULL;
+}
+
+static const dts_what_if_row *what_if(const dts_result *r, const char *name) {
+    const dts_what_if_row *row = find_what_if(r, name);
+    if (row == NULL) {
+        fail_msg("no what-if %s", name);
+    }
+    return row;
 }
 
 static const char *const settings_of[] = {
@@ -176,6 +184,29 @@ static void stages_cut_by_hand_are_cut_anew(void **state) {
     dts_result_free(r);
 }
 
+/* Whoever leaves all experts on every rank is told what spreading them over a node gives; those that are spread have
+ * both neighbours, and dense models none. */
+static void experts_are_spread(void **state) {
+    (void)state;
+    static const char mixtral[] = "scenarios/experts/mixtral-2-dgx.yaml";
+    dts_result *r =
+        explained(mixtral, "parallelism.expert=1 parallelism.pipeline=1 parallelism.data_parallel=fsdp", true);
+    const dts_what_if_row *more = what_if(r, "experts on more ranks");
+    assert_non_null(more);
+    assert_string_equal(more->change, "parallelism.expert=8");
+    assert_true(more->iteration_s < r->iteration_time_s);
+    assert_null(find_what_if(r, "experts on fewer ranks"));
+    dts_result_free(r);
+    r = explained(mixtral, "parallelism.expert=4", true);
+    assert_string_equal(what_if(r, "experts on more ranks")->change, "parallelism.expert=8");
+    assert_string_equal(what_if(r, "experts on fewer ranks")->change, "parallelism.expert=2");
+    dts_result_free(r);
+    r = explained(scenario, "training.recompute=none", true);
+    assert_null(find_what_if(r, "experts on more ranks"));
+    assert_null(strstr(r->explanation->advice, "less recomputation")); /* there is none to leave out */
+    dts_result_free(r);
+}
+
 /* Far too small kernels: the time is the launches', so a tenth off the launch cost is nearly a tenth of the time. */
 static void launch_bound_plans_gain_what_launches_cost(void **state) {
     (void)state;
@@ -291,6 +322,7 @@ int main(void) {
         cmocka_unit_test(fused_attention_stays_below_the_peak),
         cmocka_unit_test(what_ifs_move_what_they_name),
         cmocka_unit_test(stages_cut_by_hand_are_cut_anew),
+        cmocka_unit_test(experts_are_spread),
         cmocka_unit_test(launch_bound_plans_gain_what_launches_cost),
         cmocka_unit_test(inputs_know_their_sources),
         cmocka_unit_test(memory_terms_sum_to_the_peak),
