@@ -157,7 +157,7 @@ static void follow_communication(const dts_rhythm *r, double rounds, const dts_a
             continue;
         }
         if (info->role == DTS_ROLE_COMMUNICATION && !info->rest && dts_takes_part(r->m, task, r->m->critical)) {
-            follow_row(row_of(result, info->group, info->collective), rounds, 1, info->bytes,
+            follow_row(row_of(result, info->group, info->collective), rounds, dts_moves_bytes(info), info->bytes,
                        dts_time_to_s(ends[task] - starts[task]));
         }
         for (size_t i = 0; info->block != NULL && info->device == r->m->critical && i < info->block->row_count; i++) {
@@ -170,7 +170,9 @@ static void follow_communication(const dts_rhythm *r, double rounds, const dts_a
         for (int c = -1; c < DTS_COLLECTIVE_COUNT; c++) {
             dts_communication_row *row = row_of(result, g, c);
             if (row != NULL) {
-                row->exposed_s += rounds * round->exposed_by_row[g][c < 0 ? DTS_COLLECTIVE_COUNT : c];
+                const int column = c < 0 ? DTS_COLLECTIVE_COUNT : c;
+                row->exposed_s += rounds * round->exposed_by_row[g][column];
+                row->awaited_s += rounds * round->awaited_by_row[g][column];
             }
         }
     }
@@ -199,16 +201,6 @@ static void follow_stages(const dts_rhythm *r, double rounds, double time_s, dts
             (row->bubble_fraction * result->iteration_time_s + rounds * round.shares.bubble) / time_s;
         result->bubble_fraction += row->bubble_fraction / (double)result->stage_count;
     }
-}
-
-static void follow_aco(dts_result *result) {
-    double samples = (double)result->global_batch / (double)result->gpus;
-    double total_s = 0;
-    for (size_t i = 0; i < result->communication_count; i++) {
-        total_s += result->communication[i].total_s;
-    }
-    result->aco_ms_per_sample = 1e3 * total_s / samples;
-    result->exposed_aco_ms_per_sample = 1e3 * result->time_s.exposed_communication / samples;
 }
 
 /* Which of a stage's stalls a task is, in the order of the replay; NULL: it is none. next: where to look. */
@@ -286,5 +278,5 @@ void dts_fold_follow(const dts_rhythm *r, dts_result *result) {
     result->global_batch = result->global_batch / result->microbatches * r->fold->all;
     result->microbatches = r->fold->all;
     result->simulation.microbatches = r->fold->some;
-    follow_aco(result);
+    dts_measure_aco(result);
 }

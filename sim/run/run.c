@@ -105,23 +105,13 @@ static dts_status measure_stages(const dts_measured *m, dts_result *result) {
     return DTS_OK;
 }
 
-/* Amortised communication overhead: communication time of one GPU over the samples of its share, ms/sample. */
-static void measure_aco(const dts_plan *plan, dts_result *result) {
-    double samples = (double)result->global_batch / (double)plan->gpus;
-    double total_s = 0;
-    for (size_t i = 0; i < result->communication_count; i++) {
-        total_s += result->communication[i].total_s;
-    }
-    result->aco_ms_per_sample = 1e3 * total_s / samples;
-    result->exposed_aco_ms_per_sample = 1e3 * result->time_s.exposed_communication / samples;
-}
-
 /* The largest share that is not the work itself, or the work. */
 static const char *name_bottleneck(const dts_result *r) {
     const dts_communication_row *worst = NULL;
     for (size_t i = 0; i < r->communication_count; i++) {
-        if (worst == NULL || r->communication[i].exposed_s > worst->exposed_s) {
-            worst = &r->communication[i];
+        const dts_communication_row *row = &r->communication[i];
+        if (worst == NULL || row->exposed_s + row->awaited_s > worst->exposed_s + worst->awaited_s) {
+            worst = row;
         }
     }
     const struct {
@@ -342,7 +332,7 @@ static dts_status measure(dts_measured *m, const dts_run_options *options, dts_r
     dts_measure_ranks(m, result);
     dts_status status = dts_measure_communication(m, m->critical, &accounts, result);
     if (status == DTS_OK) {
-        measure_aco(m->plan, result);
+        dts_measure_aco(result);
         status = measure_stages(m, result);
     }
     if (status == DTS_OK) {

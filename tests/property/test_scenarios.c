@@ -6,7 +6,7 @@
  *   memory is never negative (the engine refuses that) and at the end what lives the whole iteration; peaks are not
  *   below it
  *   spans of a stream do not overlap, and none leaves the iteration
- *   what is exposed of transfers sums to exposed communication
+ *   what is exposed of transfers, no more than they take, and what is awaited of others' sum to exposed communication
  *   a narrower window of attention is never slower, and one as long as the sequence changes nothing; attention and
  *   feed-forward block side by side are never slower with tensor parallelism than one after the other, but for the host
  *   doubling every bandwidth, or the GPU's rates, is never slower; halving the launch cost is never slower
@@ -78,17 +78,26 @@ static void check_memory(const dts_result *r) {
     }
 }
 
+/* No more of a GPU's transfers is exposed than they take; with what it waits for others' it is all that is exposed. */
+static void check_communication(const dts_result *r) {
+    double exposed = 0;
+    for (size_t i = 0; i < r->communication_count; i++) {
+        const dts_communication_row *row = &r->communication[i];
+        assert_true(row->exposed_s >= 0 && row->exposed_s <= row->total_s * (1 + 1e-9) + 1e-12);
+        assert_true(row->awaited_s >= 0 && (row->awaited_s == 0 || r->stage_count > 1));
+        exposed += row->exposed_s + row->awaited_s;
+    }
+    assert_close(exposed, r->time_s.exposed_communication, 1e-9, 1e-12);
+    assert_true(r->exposed_aco_ms_per_sample <= r->aco_ms_per_sample * (1 + 1e-9));
+}
+
 static void check_result(const dts_result *r) {
     const dts_time_shares *t = &r->time_s;
     assert_close(sum_of_shares(t), r->iteration_time_s, 1e-9, 1e-12);
     assert_true(t->compute >= 0 && t->exposed_communication >= 0 && t->bubble >= 0 && t->host_bound >= 0 &&
                 t->optimizer >= 0 && t->exposed_offload >= 0 && t->input_wait >= 0);
     assert_true(r->hfu <= 1 && r->hfu >= r->mfu * (1 - 1e-9));
-    double exposed = 0;
-    for (size_t i = 0; i < r->communication_count; i++) {
-        exposed += r->communication[i].exposed_s;
-    }
-    assert_close(exposed, t->exposed_communication, 1e-9, 1e-12);
+    check_communication(r);
     assert_true(r->peak_allocated_gib <= r->peak_reserved_gib + 1e-9);
     check_spans(r);
     check_memory(r);
