@@ -11,7 +11,7 @@
  *   anything on another device       bubble, but for its step
  * A step, with its copies and what it exchanges with other replicas, begins behind the last pass: no order of the
  * pipeline hides it, so that whoever waits for another device's keeps the names above. Once a wait has led back to
- * another device's pass, what that one waited for is the pipeline's bubble, whatever it was.
+ * another device's pass, what that one waited for, its host among it, is the pipeline's bubble, whatever it was.
  * So is the device's own step while others have passes to do: it costs nothing then, and would count twice beside the
  * step that is waited for. Its kernels beside reductions and steps of others that the iteration ends with are hidden in
  * these.
@@ -44,7 +44,8 @@ static size_t column(int collective) {
 
 bool dts_takes_part(const dts_measured *m, dts_id task, dts_id device) {
     const dts_task_info *info = info_of(m, task);
-    bool part = info->device == device || info->peer == device;
+    const bool transfer = info->role == DTS_ROLE_COMMUNICATION; /* others have no peer */
+    bool part = info->device == device || (transfer && info->peer == device);
     if (info->gang && !part) {
         dts_task all = dts_graph_task(m->lowered->graph, task);
         for (size_t i = 0; i < all.stream_count && !part; i++) {
@@ -75,12 +76,21 @@ static bool is_of_pass(const dts_task_info *info) {
     return false;
 }
 
-/* anyones: another device's tasks keep their names, too. */
-static void charge_wait(tally *t, dts_id blocker, dts_time length, bool for_optimizer, bool anyones) {
+/* What a wait has led back through so far: steps only, so that others' tasks keep their names; a pass of others, so
+ * that whatever its host did is part of the pipeline's bubble. */
+typedef struct way {
+    bool steps_only, others_pass;
+} way;
+
+static void charge_wait(tally *t, dts_id blocker, dts_time length, bool for_optimizer, way led) {
     const dts_task_info *info = info_of(t->m, blocker);
-    const bool named = anyones || info->device == t->device;
+    const bool named = led.steps_only || info->device == t->device;
     switch ((dts_role)info->role) {
         case DTS_ROLE_HOST:
+            if (led.others_pass) {
+                t->bubble += length;
+                break;
+            }
             *(for_optimizer ? &t->optimizer : &t->host) += length;
             t->stalls += info->stall && !for_optimizer ? length : 0;
             t->counts += info->counts && !for_optimizer ? length : 0;
@@ -89,7 +99,7 @@ static void charge_wait(tally *t, dts_id blocker, dts_time length, bool for_opti
             if (dts_takes_part(t->m, blocker, t->device)) {
                 t->communication += length;
                 t->out->exposed_by_row[info->group][column(info->collective)] += dts_time_to_s(length);
-            } else if (anyones) {
+            } else if (led.steps_only) {
                 t->communication += length;
                 t->out->awaited_by_row[info->group][column(info->collective)] += dts_time_to_s(length);
             } else {
@@ -174,15 +184,17 @@ static dts_id first_of_run(const dts_measured *m, dts_id task) {
 /* Charges [from, to), the wait that ended with blocker's end. */
 static void charge_gap(tally *t, dts_time from, dts_time to, dts_id blocker, bool for_optimizer) {
     const dts_time *starts = dts_simulation_starts(t->m->simulation);
-    bool step = for_optimizer; /* so far it has led back through steps only */
+    way led = {.steps_only = for_optimizer};
     dts_measured_cut(t->m, &from, &to);
     while (to > from && blocker != DTS_NO_ID) {
         bool own = run_key(info_of(t->m, blocker)) == t->device;
-        step = step && (own || !is_of_pass(info_of(t->m, blocker)));
-        dts_id first = own || step ? blocker : first_of_run(t->m, blocker);
+        const bool pass = is_of_pass(info_of(t->m, blocker));
+        led.steps_only = led.steps_only && (own || !pass);
+        led.others_pass = led.others_pass || (pass && !dts_takes_part(t->m, blocker, t->device));
+        dts_id first = own || led.steps_only ? blocker : first_of_run(t->m, blocker);
         dts_time begin = starts[first] > from ? starts[first] : from;
         if (begin < to) {
-            charge_wait(t, blocker, to - begin, for_optimizer, step);
+            charge_wait(t, blocker, to - begin, for_optimizer, led);
             to = begin;
         }
         blocker = dts_simulation_blocker(t->m->simulation, first);

@@ -54,10 +54,27 @@ static void what_waits_for_a_transfer_is_none(void **state) {
     }
 }
 
+/* The second stage waits for the first forward pass of the first, whose host is slower than its kernels: for a pass. */
+static void anothers_launches_are_bubble(void **state) {
+    (void)state;
+    static const char *const details[] = {"kernel", "layer", "block"};
+    for (size_t i = 0; i < sizeof details / sizeof details[0]; i++) {
+        char settings[LONGEST_SETTINGS];
+        snprintf(settings, sizeof settings, "training.sequence_length=128 stack.launch=50us fidelity.detail=%s",
+                 details[i]);
+        dts_result *r = simulate_text(uneven, settings);
+        const double bubble_s = r->stages[1].bubble_fraction * r->iteration_time_s;
+        print_message("%s: stage 1 waits %.3f ms for passes\n", details[i], 1e3 * bubble_s);
+        assert_true(bubble_s > 5 * 12 * 50e-6); /* five layers of more than twelve kernels */
+        dts_result_free(r);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(another_stages_step_counts_once),
         cmocka_unit_test(what_waits_for_a_transfer_is_none),
+        cmocka_unit_test(anothers_launches_are_bubble),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
