@@ -1,15 +1,17 @@
 /* Cutting the model into stages.
  *
  * balanced: contiguous stages whose largest cost is smallest (the classic linear partition, solved by bisection over
- * the bottleneck and greedy filling). The cost of a part is its forward work: FLOPs of its products at the GPU's peak
- * plus bytes at the memory bandwidth; embedding and head count, so that a large vocabulary takes layers off the last
- * stage. uniform: layers / stages each, the remainder on the first stages; where only layers + 2 is a multiple of the
- * stages, embedding and head count as a layer each (BLOOM's 70 layers on 12 stages; the Zero Bubble paper's 22 on 8).
- * auto, which is where the plan leaves it open: a stack with uniform_stages takes uniform, one with parameter_stages
- * closes stage s of n as soon as the parameters up to there, embedding included, are more than s/n of all; the last
- * takes what is left, and where that is no layer, the work is balanced; any other balances it, too. One with
- * product_stages does the same, but the embedding costs nothing, the head its weights, also where they are the
- * embedding's, and the last stage may be the head alone. */
+ * the bottleneck and greedy filling), and of these cuts the evenest: greedy stages are as full as the bottleneck lets
+ * them be, so that one layer too many on a stage would become one too many on most. The cost of a part is its forward
+ * work: FLOPs of its products at the GPU's peak plus bytes at the memory bandwidth; what backward repeats is left out,
+ * so that layouts that differ in recomputation are cut alike. Embedding and head count, so that a large vocabulary
+ * takes layers off the last stage. uniform: layers / stages each, the remainder on the first stages; where only layers
+ * + 2 is a multiple of the stages, embedding and head count as a layer each (BLOOM's 70 layers on 12 stages; the Zero
+ * Bubble paper's 22 on 8). auto, which is where the plan leaves it open: a stack with uniform_stages takes uniform, one
+ * with parameter_stages closes stage s of n as soon as the parameters up to there, embedding included, are more than
+ * s/n of all; the last takes what is left, and where that is no layer, the work is balanced; any other balances it,
+ * too. One with product_stages does the same, but the embedding costs nothing, the head its weights, also where they
+ * are the embedding's, and the last stage may be the head alone. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -62,9 +64,9 @@ static bool fill_stages(const costs *c, int64_t stages, double limit, int64_t *o
     return next == c->count;
 }
 
-static dts_status layer_costs(const dts_plan *plan, dts_arena *arena, costs *out, dts_diag *diag) {
+static dts_status layer_costs(const dts_plan *plan, dts_arena *scratch, costs *out, dts_diag *diag) {
     const dts_model *model = plan->job.model;
-    double *layers = dts_arena_array(arena, (size_t)model->layers, sizeof *layers);
+    double *layers = dts_arena_array(scratch, (size_t)model->layers, sizeof *layers);
     if (layers == NULL) {
         return dts_diag_nomem(diag);
     }
@@ -84,10 +86,51 @@ static dts_status layer_costs(const dts_plan *plan, dts_arena *arena, costs *out
     return status;
 }
 
-static dts_status balance(const dts_plan *plan, int64_t stages, dts_arena *arena, int64_t *out, dts_diag *diag) {
+/* Of the cuts in which no stage costs more than limit, one of which is in out, the one whose costs have the least sum
+ * of squares; of equal ones the one with more layers on earlier stages. */
+static dts_status even_out(const costs *c, int64_t stages, double limit, dts_arena *scratch, int64_t *out,
+                           dts_diag *diag) {
+    const int64_t width = c->count + 1;
+    double *least = dts_arena_array(scratch, (size_t)(width * (stages + 1)), sizeof *least); /* [stage][layer]: from */
+    int64_t *taken = dts_arena_array(scratch, (size_t)(width * stages), sizeof *taken); /* there to the last stage */
+    if (least == NULL || taken == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    for (int64_t i = 0; i < width * (stages + 1); i++) {
+        least[i] = INFINITY;
+    }
+    least[width * stages + c->count] = 0;
+    for (int64_t s = stages - 1; s >= 0; s--) {
+        const bool may_be_empty = s == stages - 1 || out[s] == 0;
+        for (int64_t from = 0; from <= c->count; from++) {
+            double *here = &least[width * s + from];
+            double cost = (s == 0 ? c->first : 0) + (s == stages - 1 ? c->last : 0);
+            for (int64_t to = from; cost <= limit * (1 + 1e-9); to++) {
+                const double all = cost * cost + least[width * (s + 1) + to];
+                if ((to > from || may_be_empty) && all <= *here * (1 + 1e-9)) {
+                    *here = all;
+                    taken[width * s + from] = to - from;
+                }
+                if (to == c->count) {
+                    break;
+                }
+                cost += c->layers[to];
+            }
+        }
+    }
+    int64_t from = 0;
+    for (int64_t s = 0; s < stages; s++) {
+        out[s] = taken[width * s + from];
+        from += out[s];
+    }
+    return DTS_OK;
+}
+
+/* The cut whose largest cost is smallest. */
+static dts_status cut_by_work(const dts_plan *plan, int64_t stages, dts_arena *scratch, int64_t *out, dts_diag *diag) {
     costs c = {0};
     if (part_cost(plan, DTS_PART_EMBEDDING, &c.first, diag) != DTS_OK ||
-        part_cost(plan, DTS_PART_HEAD, &c.last, diag) != DTS_OK || layer_costs(plan, arena, &c, diag) != DTS_OK) {
+        part_cost(plan, DTS_PART_HEAD, &c.last, diag) != DTS_OK || layer_costs(plan, scratch, &c, diag) != DTS_OK) {
         return dts_diag_status(diag);
     }
     double low = 0;
@@ -103,8 +146,15 @@ static dts_status balance(const dts_plan *plan, int64_t stages, dts_arena *arena
             low = middle;
         }
     }
-    fill_stages(&c, stages, high * (1 + 1e-12), out);
-    return DTS_OK;
+    fill_stages(&c, stages, high, out);
+    return even_out(&c, stages, high, scratch, out, diag);
+}
+
+static dts_status balance(const dts_plan *plan, int64_t stages, int64_t *out, dts_diag *diag) {
+    dts_arena *scratch = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_status status = scratch == NULL ? dts_diag_nomem(diag) : cut_by_work(plan, stages, scratch, out, diag);
+    dts_arena_free(scratch);
+    return status;
 }
 
 /* Stages that end once they pass their share of the parameters, or of the weights of products. False: one of them would
@@ -140,8 +190,7 @@ static bool cut_by_parameters(const dts_plan *plan, int64_t stages, int64_t *out
 }
 
 /* Layers per virtual stage as the partition asks. */
-static dts_status layers_per_stage(const dts_plan *plan, int64_t stages, dts_arena *arena, int64_t *out,
-                                   dts_diag *diag) {
+static dts_status layers_per_stage(const dts_plan *plan, int64_t stages, int64_t *out, dts_diag *diag) {
     const dts_partition *partition = &plan->job.parallelism->partition;
     int64_t layers = plan->job.model->layers;
     if (partition->kind == DTS_PARTITION_GIVEN) {
@@ -176,7 +225,7 @@ static dts_status layers_per_stage(const dts_plan *plan, int64_t stages, dts_are
         return DTS_OK;
     }
     if (balanced && stages > 1 && (layers % stages != 0 || plan->virtual_stages == 1)) {
-        return balance(plan, stages, arena, out, diag);
+        return balance(plan, stages, out, diag);
     }
     int64_t parts = ends_count ? layers + 2 : layers;
     for (int64_t s = 0; s < stages; s++) {
@@ -192,7 +241,7 @@ dts_status dts_plan_cut(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
     if (plan->chunks == NULL || layers == NULL) {
         return dts_diag_nomem(diag);
     }
-    dts_status status = layers_per_stage(plan, stages, arena, layers, diag);
+    dts_status status = layers_per_stage(plan, stages, layers, diag);
     if (status != DTS_OK) {
         return status;
     }

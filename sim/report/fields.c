@@ -111,6 +111,7 @@ static const dts_report_field communication_fields[] = {
     FIELD(dts_communication_row, NULL, count, DTS_REPORT_INTEGER),
     FIELD(dts_communication_row, NULL, total_s, DTS_REPORT_NUMBER),
     FIELD(dts_communication_row, NULL, exposed_s, DTS_REPORT_NUMBER),
+    FIELD(dts_communication_row, NULL, awaited_s, DTS_REPORT_NUMBER),
 };
 
 static const dts_report_field stage_fields[] = {

@@ -383,6 +383,17 @@ static void write_memory(page *p) {
     dts_text_add(p->out, "</table>\n");
 }
 
+/* A line under a table, if there is anything to say. */
+static void write_remark(page *p, void (*write)(const dts_result *, dts_text *)) {
+    dts_text remark = {0};
+    write(p->result, &remark);
+    if (dts_text_string(&remark)[0] != '\0') {
+        add_element(p, "<p class=\"faint\">", dts_text_string(&remark), "</p>\n");
+    }
+    p->out->failed = p->out->failed || remark.failed;
+    dts_text_free(&remark);
+}
+
 static void write_communication(page *p) {
     const dts_result *r = p->result;
     if (r->communication_count == 0) {
@@ -402,6 +413,7 @@ static void write_communication(page *p) {
         dts_text_printf(p->out, "<td>%.1f GB/s</td></tr>\n", row->total_s > 0 ? row->bytes / row->total_s / 1e9 : 0.0);
     }
     dts_text_add(p->out, "</table>\n");
+    write_remark(p, dts_awaited_text);
 }
 
 static void write_stages(page *p) {
@@ -424,11 +436,7 @@ static void write_stages(page *p) {
         add_element(p, "<td class=\"left\">", row->peak_cause != NULL ? row->peak_cause : "", "</td></tr>\n");
     }
     dts_text_add(p->out, "</table>\n");
-    dts_text mean = {0};
-    dts_stage_mean(r, &mean);
-    add_element(p, "<p class=\"faint\">", dts_text_string(&mean), "</p>\n");
-    p->out->failed = p->out->failed || mean.failed;
-    dts_text_free(&mean);
+    write_remark(p, dts_stage_mean);
 }
 
 static void write_footer(page *p) {

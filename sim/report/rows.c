@@ -133,6 +133,17 @@ void dts_stage_mean(const dts_result *result, dts_text *out) {
                     100 * result->bubble_fraction, 100 * result->time_s.bubble / result->iteration_time_s);
 }
 
+void dts_awaited_text(const dts_result *result, dts_text *out) {
+    double awaited_s = 0;
+    for (size_t i = 0; i < result->communication_count; i++) {
+        awaited_s += result->communication[i].awaited_s;
+    }
+    if (awaited_s > 0) {
+        dts_text_add(out, "and waits for those of other stages, behind whose step it ends: ");
+        dts_format_time(awaited_s, out);
+    }
+}
+
 /* Two digits of a positive number: the ends of a range are not known better. */
 static void add_two_digits(double value, dts_text *out) {
     const double step = pow(10, floor(log10(value)) - 1);

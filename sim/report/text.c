@@ -330,6 +330,18 @@ static void write_memory(const page *p) {
     }
 }
 
+/* A line under a table, if there is anything to say. */
+static void write_remark(const page *p, void (*write)(const dts_result *, dts_text *)) {
+    dts_text remark = {0};
+    write(p->result, &remark);
+    if (dts_text_string(&remark)[0] != '\0') {
+        dts_text_add_repeated(p->out, " ", INDENT);
+        dts_style_wrap(p->style, dts_text_string(&remark), INDENT, p->out);
+    }
+    p->out->failed = p->out->failed || remark.failed;
+    dts_text_free(&remark);
+}
+
 static void write_communication(const page *p) {
     const dts_result *r = p->result;
     if (r->communication_count == 0) {
@@ -351,6 +363,7 @@ static void write_communication(const page *p) {
     heading(p, "Communication of one GPU per iteration");
     dts_grid_print(grid, p->style, INDENT, p->out);
     dts_grid_free(grid);
+    write_remark(p, dts_awaited_text);
 }
 
 static void write_stages(const page *p) {
@@ -380,12 +393,7 @@ static void write_stages(const page *p) {
     heading(p, "Pipeline stages");
     dts_grid_print(grid, p->style, INDENT, p->out);
     dts_grid_free(grid);
-    dts_text mean = {0};
-    dts_stage_mean(r, &mean);
-    dts_text_add_repeated(p->out, " ", INDENT);
-    dts_style_wrap(p->style, dts_text_string(&mean), INDENT, p->out);
-    p->out->failed = p->out->failed || mean.failed;
-    dts_text_free(&mean);
+    write_remark(p, dts_stage_mean);
 }
 
 static void write_warnings(const page *p) {

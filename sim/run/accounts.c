@@ -11,9 +11,12 @@
  *   anything on another device       bubble, but for its step
  * A step, with its copies and what it exchanges with other replicas, begins behind the last pass: no order of the
  * pipeline hides it, so that whoever waits for another device's keeps the names above. Once a wait has led back to
- * another device's pass, what that one waited for is the pipeline's bubble, whatever it was.
+ * another device's pass, what that one waited for, its host among it, is the pipeline's bubble, whatever it was.
  * So is the device's own step while others have passes to do: it costs nothing then, and would count twice beside the
- * step that is waited for.
+ * step that is waited for. Its kernels beside reductions and steps of others that the iteration ends with are hidden in
+ * these.
+ * Of exposed communication, transfers that the device takes part in are told from those of others (awaited): no more of
+ * the former is exposed than they take.
  * The shares sum to the iteration time exactly, in picoseconds, whatever the schedule. Where the iteration is a
  * window of what was simulated, everything is cut at its borders. */
 #include <stdlib.h>
@@ -41,7 +44,8 @@ static size_t column(int collective) {
 
 bool dts_takes_part(const dts_measured *m, dts_id task, dts_id device) {
     const dts_task_info *info = info_of(m, task);
-    bool part = info->device == device || info->peer == device;
+    const bool transfer = info->role == DTS_ROLE_COMMUNICATION; /* others have no peer */
+    bool part = info->device == device || (transfer && info->peer == device);
     if (info->gang && !part) {
         dts_task all = dts_graph_task(m->lowered->graph, task);
         for (size_t i = 0; i < all.stream_count && !part; i++) {
@@ -72,20 +76,32 @@ static bool is_of_pass(const dts_task_info *info) {
     return false;
 }
 
-/* anyones: another device's tasks keep their names, too. */
-static void charge_wait(tally *t, dts_id blocker, dts_time length, bool for_optimizer, bool anyones) {
+/* What a wait has led back through so far: steps only, so that others' tasks keep their names; a pass of others, so
+ * that whatever its host did is part of the pipeline's bubble. */
+typedef struct way {
+    bool steps_only, others_pass;
+} way;
+
+static void charge_wait(tally *t, dts_id blocker, dts_time length, bool for_optimizer, way led) {
     const dts_task_info *info = info_of(t->m, blocker);
-    const bool named = anyones || info->device == t->device;
+    const bool named = led.steps_only || info->device == t->device;
     switch ((dts_role)info->role) {
         case DTS_ROLE_HOST:
+            if (led.others_pass) {
+                t->bubble += length;
+                break;
+            }
             *(for_optimizer ? &t->optimizer : &t->host) += length;
             t->stalls += info->stall && !for_optimizer ? length : 0;
             t->counts += info->counts && !for_optimizer ? length : 0;
             break;
         case DTS_ROLE_COMMUNICATION:
-            if (anyones || dts_takes_part(t->m, blocker, t->device)) {
+            if (dts_takes_part(t->m, blocker, t->device)) {
                 t->communication += length;
                 t->out->exposed_by_row[info->group][column(info->collective)] += dts_time_to_s(length);
+            } else if (led.steps_only) {
+                t->communication += length;
+                t->out->awaited_by_row[info->group][column(info->collective)] += dts_time_to_s(length);
             } else {
                 t->bubble += length;
             }
@@ -168,15 +184,17 @@ static dts_id first_of_run(const dts_measured *m, dts_id task) {
 /* Charges [from, to), the wait that ended with blocker's end. */
 static void charge_gap(tally *t, dts_time from, dts_time to, dts_id blocker, bool for_optimizer) {
     const dts_time *starts = dts_simulation_starts(t->m->simulation);
-    bool step = for_optimizer; /* so far it has led back through steps only */
+    way led = {.steps_only = for_optimizer};
     dts_measured_cut(t->m, &from, &to);
     while (to > from && blocker != DTS_NO_ID) {
         bool own = run_key(info_of(t->m, blocker)) == t->device;
-        step = step && (own || !is_of_pass(info_of(t->m, blocker)));
-        dts_id first = own || step ? blocker : first_of_run(t->m, blocker);
+        const bool pass = is_of_pass(info_of(t->m, blocker));
+        led.steps_only = led.steps_only && (own || !pass);
+        led.others_pass = led.others_pass || (pass && !dts_takes_part(t->m, blocker, t->device));
+        dts_id first = own || led.steps_only ? blocker : first_of_run(t->m, blocker);
         dts_time begin = starts[first] > from ? starts[first] : from;
         if (begin < to) {
-            charge_wait(t, blocker, to - begin, for_optimizer, step);
+            charge_wait(t, blocker, to - begin, for_optimizer, led);
             to = begin;
         }
         blocker = dts_simulation_blocker(t->m->simulation, first);
@@ -232,12 +250,47 @@ static dts_time last_pass_of_others(const tally *t) {
     return others ? dts_simulation_ends(t->m->simulation)[task] : 0;
 }
 
+typedef struct stretch {
+    dts_time from, to;
+} stretch;
+
+/* Of the critical path behind now, the first stretch of tasks that the device has no part in; at the end of time: there
+ * is none. */
+static stretch next_of_others(const tally *t, dts_time now) {
+    const dts_time *starts = dts_simulation_starts(t->m->simulation);
+    const dts_time *ends = dts_simulation_ends(t->m->simulation);
+    stretch next = {DTS_TIME_MAX, DTS_TIME_MAX};
+    bool others = false;
+    for (dts_id task = t->m->last_task; task != DTS_NO_ID && ends[task] > now;
+         task = dts_simulation_blocker(t->m->simulation, task)) {
+        const bool goes_on = others;
+        others = !dts_takes_part(t->m, task, t->device);
+        if (others) {
+            next = (stretch){starts[task], goes_on ? next.to : ends[task]};
+        }
+    }
+    return next;
+}
+
 /* The tasks of a compute stream that go before its last step. */
 static size_t tasks_before_step(const dts_measured *m, const dts_id *tasks, size_t count) {
     while (count > 0 && info_of(m, tasks[count - 1])->role == DTS_ROLE_OPTIMIZER) {
         count--;
     }
     return count;
+}
+
+/* Charges the device's own step in [from, to). others: what was found last; nothing at first. */
+static void charge_step(tally *t, stretch *others, dts_time from, dts_time to) {
+    while (from < to) {
+        *others = others->to > from ? *others : next_of_others(t, from);
+        const dts_time alone = others->from < to ? others->from : to;
+        t->optimizer += alone > from ? alone - from : 0;
+        from = alone > from ? alone : from;
+        const dts_time until = others->to < to ? others->to : to;
+        charge_gap(t, from, until, t->m->last_task, true);
+        from = until > from ? until : from;
+    }
 }
 
 void dts_account_device(const dts_measured *all, dts_id device, dts_accounts *out) {
@@ -253,6 +306,7 @@ void dts_account_device(const dts_measured *all, dts_id device, dts_accounts *ou
     dts_time now = first > 0 ? ends[tasks[first - 1]] : 0;
     const size_t step = all->begins == NULL ? tasks_before_step(m, tasks, count) : count;
     const dts_time hidden = last_pass_of_others(&t);
+    stretch others = {0};
     for (size_t i = first; i < count && now < m->to; i++) {
         dts_id task = tasks[i];
         if (i >= step && now < hidden) {
@@ -274,6 +328,8 @@ void dts_account_device(const dts_measured *all, dts_id device, dts_accounts *ou
             if (starts[task] >= m->from && starts[task] < m->to) {
                 charge_block(&t, info_of(m, task)->block);
             }
+        } else if (i >= step) {
+            charge_step(&t, &others, begin, end);
         } else if (!info_of(m, task)->rest) {
             *(optimizer ? &t.optimizer : &t.compute) += inside;
         }
@@ -318,6 +374,10 @@ dts_status dts_critical_device(const dts_measured *m, dts_id *out) {
     return DTS_OK;
 }
 
+bool dts_moves_bytes(const dts_task_info *info) {
+    return info->bytes > 0;
+}
+
 dts_status dts_measure_communication(const dts_measured *all, dts_id device, const dts_accounts *accounts,
                                      dts_result *result) {
     const dts_measured own = dts_measured_on(all, device);
@@ -328,12 +388,13 @@ dts_status dts_measure_communication(const dts_measured *all, dts_id device, con
     const dts_time *ends = dts_simulation_ends(m->simulation);
     for (size_t i = 0; i < m->lowered->info_count; i++) {
         const dts_task_info *info = &m->lowered->infos[i];
-        bool inside = starts[i] >= m->from && starts[i] < m->to;
-        if (inside && info->role == DTS_ROLE_COMMUNICATION && !info->rest && dts_takes_part(m, (dts_id)i, device)) {
+        if (info->role == DTS_ROLE_COMMUNICATION && !info->rest && dts_takes_part(m, (dts_id)i, device)) {
             dts_communication_row *row = &rows[info->group][column(info->collective)];
-            row->count++;
-            row->bytes += info->bytes;
-            row->total_s += dts_time_to_s(ends[i] - starts[i]);
+            const bool inside = starts[i] >= m->from && starts[i] < m->to;
+            dts_time from = starts[i], to = ends[i];
+            row->count += inside && dts_moves_bytes(info);
+            row->bytes += inside ? info->bytes : 0;
+            row->total_s += dts_time_to_s(dts_measured_cut(m, &from, &to));
         }
         for (size_t r = 0; info->block != NULL && info->device == device && r < info->block->row_count; r++) {
             const dts_block_row *inner = &info->block->rows[r];
@@ -350,7 +411,8 @@ dts_status dts_measure_communication(const dts_measured *all, dts_id device, con
     for (int g = 0; g < DTS_GROUP_COUNT; g++) {
         for (int c = 0; c < COLUMNS; c++) {
             rows[g][c].exposed_s = accounts->exposed_by_row[g][c];
-            if (rows[g][c].count > 0 || rows[g][c].exposed_s > 0) {
+            rows[g][c].awaited_s = accounts->awaited_by_row[g][c];
+            if (rows[g][c].count > 0 || rows[g][c].exposed_s > 0 || rows[g][c].awaited_s > 0) {
                 rows[g][c].group = dts_group_names[g];
                 rows[g][c].kind = c == DTS_COLLECTIVE_COUNT ? dts_send_recv : dts_collective_names[c];
                 result->communication[result->communication_count++] = rows[g][c];
@@ -358,4 +420,15 @@ dts_status dts_measure_communication(const dts_measured *all, dts_id device, con
         }
     }
     return DTS_OK;
+}
+
+void dts_measure_aco(dts_result *result) {
+    const double samples = (double)result->global_batch / (double)result->gpus;
+    double total_s = 0, exposed_s = 0;
+    for (size_t i = 0; i < result->communication_count; i++) {
+        total_s += result->communication[i].total_s;
+        exposed_s += result->communication[i].exposed_s;
+    }
+    result->aco_ms_per_sample = 1e3 * total_s / samples;
+    result->exposed_aco_ms_per_sample = 1e3 * exposed_s / samples;
 }

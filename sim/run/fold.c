@@ -157,7 +157,7 @@ static void follow_communication(const dts_rhythm *r, double rounds, const dts_a
             continue;
         }
         if (info->role == DTS_ROLE_COMMUNICATION && !info->rest && dts_takes_part(r->m, task, r->m->critical)) {
-            follow_row(row_of(result, info->group, info->collective), rounds, 1, info->bytes,
+            follow_row(row_of(result, info->group, info->collective), rounds, dts_moves_bytes(info), info->bytes,
                        dts_time_to_s(ends[task] - starts[task]));
         }
         for (size_t i = 0; info->block != NULL && info->device == r->m->critical && i < info->block->row_count; i++) {
@@ -170,7 +170,9 @@ static void follow_communication(const dts_rhythm *r, double rounds, const dts_a
         for (int c = -1; c < DTS_COLLECTIVE_COUNT; c++) {
             dts_communication_row *row = row_of(result, g, c);
             if (row != NULL) {
-                row->exposed_s += rounds * round->exposed_by_row[g][c < 0 ? DTS_COLLECTIVE_COUNT : c];
+                const int column = c < 0 ? DTS_COLLECTIVE_COUNT : c;
+                row->exposed_s += rounds * round->exposed_by_row[g][column];
+                row->awaited_s += rounds * round->awaited_by_row[g][column];
             }
         }
     }

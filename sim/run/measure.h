@@ -37,6 +37,7 @@ dts_id dts_last_task(const dts_lowered *lowered, const dts_simulation *simulatio
 typedef struct dts_accounts {
     dts_time_shares shares;                                           /* sum to the iteration time */
     double exposed_by_row[DTS_GROUP_COUNT][DTS_COLLECTIVE_COUNT + 1]; /* last column: send-recv */
+    double awaited_by_row[DTS_GROUP_COUNT][DTS_COLLECTIVE_COUNT + 1]; /* others', the same */
 } dts_accounts;
 
 /* Accounts for device's iteration: its compute stream is busy, or idle for a reason. A gap is charged by walking back
@@ -45,6 +46,9 @@ void dts_account_device(const dts_measured *all, dts_id device, dts_accounts *ou
 
 /* Does a transfer start or end at device, or is device a member of its group? */
 bool dts_takes_part(const dts_measured *m, dts_id task, dts_id device);
+
+/* Is a task of communication a transfer, rather than a wait for one or its way through the network? */
+bool dts_moves_bytes(const dts_task_info *info);
 
 /* The device that spends most time on the critical path. */
 dts_status dts_critical_device(const dts_measured *m, dts_id *out);
@@ -56,7 +60,8 @@ extern const char dts_send_recv[];
 dts_status dts_measure_communication(const dts_measured *all, dts_id device, const dts_accounts *accounts,
                                      dts_result *result);
 
-/* Amortised communication overhead: communication time of one GPU over the samples of its share, ms/sample (run.c). */
+/* From these rows: amortised communication overhead, the time of one GPU's communication over the samples of its share,
+ * ms/sample. */
 void dts_measure_aco(dts_result *result);
 
 /* Memory of every stage, and of the fullest: the one with the most on the device (memory.c). */

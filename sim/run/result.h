@@ -24,11 +24,12 @@ typedef struct dts_time_shares {
 } dts_time_shares;
 
 typedef struct dts_communication_row {
-    const char *kind;  /* "all-reduce", "send-recv", … */
-    const char *group; /* "data", "tensor", "pipeline", … */
-    double bytes;      /* payload per iteration on one GPU */
-    int64_t count;     /* operations per iteration on one GPU */
-    double total_s, exposed_s;
+    const char *kind;          /* "all-reduce", "send-recv", … */
+    const char *group;         /* "data", "tensor", "pipeline", … */
+    double bytes;              /* payload per iteration on one GPU */
+    int64_t count;             /* operations per iteration on one GPU */
+    double total_s, exposed_s; /* that the GPU waits for, of total_s */
+    double awaited_s;          /* that it waits for transfers of other stages, behind whose step it ends */
 } dts_communication_row;
 
 typedef struct dts_chunk_row {

@@ -105,22 +105,13 @@ static dts_status measure_stages(const dts_measured *m, dts_result *result) {
     return DTS_OK;
 }
 
-void dts_measure_aco(dts_result *result) {
-    double samples = (double)result->global_batch / (double)result->gpus;
-    double total_s = 0;
-    for (size_t i = 0; i < result->communication_count; i++) {
-        total_s += result->communication[i].total_s;
-    }
-    result->aco_ms_per_sample = 1e3 * total_s / samples;
-    result->exposed_aco_ms_per_sample = 1e3 * result->time_s.exposed_communication / samples;
-}
-
 /* The largest share that is not the work itself, or the work. */
 static const char *name_bottleneck(const dts_result *r) {
     const dts_communication_row *worst = NULL;
     for (size_t i = 0; i < r->communication_count; i++) {
-        if (worst == NULL || r->communication[i].exposed_s > worst->exposed_s) {
-            worst = &r->communication[i];
+        const dts_communication_row *row = &r->communication[i];
+        if (worst == NULL || row->exposed_s + row->awaited_s > worst->exposed_s + worst->awaited_s) {
+            worst = row;
         }
     }
     const struct {

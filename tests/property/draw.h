@@ -34,7 +34,8 @@ typedef struct drawn {
     bool relaid;          /* layers of another tensor degree */
     bool loads;           /* data */
     bool windows, beside; /* of attention; attention and feed-forward block side by side */
-    bool fitted;          /* the schedule or the partition is made for the times of this hardware */
+    bool ordered;         /* the schedule is made for the times of this hardware */
+    bool fitted;          /* it, or the partition */
     const char *parallel; /* parallelism.data_parallel */
     const char *schedule;
     const char *stack;
@@ -127,7 +128,7 @@ static inline void draw_pipeline(drawn *d) {
                                            "interleaved-zb1p", "interleaved-1f1b-flex", "interleaved-1f1b-moe-overlap");
     d->pipeline = degree;
     d->data /= degree;
-    d->fitted = strstr(schedule, "heuristic") != NULL;
+    d->ordered = strstr(schedule, "heuristic") != NULL;
     d->chunks = 1;
     for (size_t i = 0; i < sizeof looped / sizeof looped[0]; i++) {
         d->chunks = strcmp(schedule, looped[i]) == 0 ? 2 : d->chunks;
@@ -145,7 +146,7 @@ static inline bool may_run_both_ways(const drawn *d) {
 static inline void draw_both_ways(drawn *d) {
     d->both = true;
     d->schedule = PICK_NAME(d, "chimera", "dualpipe");
-    d->fitted = false;
+    d->ordered = false;
     d->chunks = 2;
     d->microbatches = d->pipeline * PICK(d, 2, 3, 4);
 }
@@ -153,7 +154,7 @@ static inline void draw_both_ways(drawn *d) {
 /* Cuts the model in a V, or passes whose halves are issued in turns. */
 static inline void draw_v(drawn *d) {
     d->schedule = PICK_NAME(d, "zbv", "dualpipev", "v-half", "1f1b-v", "v-min", "zbv-heuristic");
-    d->fitted = strstr(d->schedule, "heuristic") != NULL;
+    d->ordered = strstr(d->schedule, "heuristic") != NULL;
     d->chunks = 2;
     d->microbatches = d->pipeline * PICK(d, 2, 3, 4);
 }
@@ -578,7 +579,7 @@ static inline drawn draw(uint64_t seed) {
                    : PICK_NAME(&d, "fp16", "amp-fp16", "fp32", "bf16", "tf32", "amp-bf16"),
         pick_optimizer(&d));
     bool balanced = PICK(&d, 0, 0, 1) == 1;
-    d.fitted = (d.fitted || balanced) && d.pipeline > 1;
+    d.fitted = (d.ordered || balanced) && d.pipeline > 1;
     say(&d, PARALLELISM, "partition: %s, data_parallel: %s", balanced ? "balanced" : "uniform", d.parallel);
     write_scenario(&d);
     return d;

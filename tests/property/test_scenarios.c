@@ -6,10 +6,10 @@
  *   memory is never negative (the engine refuses that) and at the end what lives the whole iteration; peaks are not
  *   below it
  *   spans of a stream do not overlap, and none leaves the iteration
- *   what is exposed of transfers sums to exposed communication
+ *   no more of transfers is exposed than they take; with what is awaited of others' it sums to exposed communication
  *   a narrower window of attention is never slower, and one as long as the sequence changes nothing; attention and
  *   feed-forward block side by side are never slower with tensor parallelism than one after the other, but for the host
- *   doubling every bandwidth, or the GPU's rates, is never slower; halving the launch cost is never slower
+ *   bandwidths or the GPU's rates twice or 1.1 times as high are never slower, nor is a cheaper launch, with one cut
  *   layer and block detail agree with kernel detail, with many microbatches too; a cache of blocks changes no byte
  *   folded microbatches agree with all of them
  * DTSIM_PROPERTY_RUNS sets how many scenarios are drawn, DTSIM_PROPERTY_SEED the first seed,
@@ -78,17 +78,26 @@ static void check_memory(const dts_result *r) {
     }
 }
 
+/* No more of a GPU's transfers is exposed than they take; with what it waits for others' it is all that is exposed. */
+static void check_communication(const dts_result *r) {
+    double exposed = 0;
+    for (size_t i = 0; i < r->communication_count; i++) {
+        const dts_communication_row *row = &r->communication[i];
+        assert_true(row->exposed_s >= 0 && row->exposed_s <= row->total_s * (1 + 1e-9) + 1e-12);
+        assert_true(row->awaited_s >= 0 && (row->awaited_s == 0 || r->stage_count > 1));
+        exposed += row->exposed_s + row->awaited_s;
+    }
+    assert_close(exposed, r->time_s.exposed_communication, 1e-9, 1e-12);
+    assert_true(r->exposed_aco_ms_per_sample <= r->aco_ms_per_sample * (1 + 1e-9));
+}
+
 static void check_result(const dts_result *r) {
     const dts_time_shares *t = &r->time_s;
     assert_close(sum_of_shares(t), r->iteration_time_s, 1e-9, 1e-12);
     assert_true(t->compute >= 0 && t->exposed_communication >= 0 && t->bubble >= 0 && t->host_bound >= 0 &&
                 t->optimizer >= 0 && t->exposed_offload >= 0 && t->input_wait >= 0);
     assert_true(r->hfu <= 1 && r->hfu >= r->mfu * (1 - 1e-9));
-    double exposed = 0;
-    for (size_t i = 0; i < r->communication_count; i++) {
-        exposed += r->communication[i].exposed_s;
-    }
-    assert_close(exposed, t->exposed_communication, 1e-9, 1e-12);
+    check_communication(r);
     assert_true(r->peak_allocated_gib <= r->peak_reserved_gib + 1e-9);
     check_spans(r);
     check_memory(r);
@@ -249,37 +258,55 @@ static void check_graph(const subject *x, bool flow) {
 
 /* ---- faster parts ------------------------------------------------------------------------------------------------ */
 
-static void faster_host(dts_scenario_values *v) {
-    v->stack.launch_s /= 2;
-    v->stack.backward_launch_s /= 2;
-    v->stack.optimizer_launch_s /= 2;
-    v->stack.step_host_s /= 2;
+static void faster_host(dts_scenario_values *v, double factor) {
+    v->stack.launch_s /= factor;
+    v->stack.backward_launch_s /= factor;
+    v->stack.optimizer_launch_s /= factor;
+    v->stack.step_host_s /= factor;
 }
 
-static void faster_network(dts_scenario_values *v) {
-    v->cluster.inter.nic_bandwidth_Bps *= 2;
-    v->cluster.inter.node_goodput_Bps *= 2;
-    v->cluster.inter.node_duplex_Bps *= 2;
-    v->cluster.inter.flow_cap_Bps *= 2;
-    v->cluster.intra.bandwidth_Bps *= 2;
-    v->cluster.gpu.link_bandwidth_Bps *= 2;
+static void faster_network(dts_scenario_values *v, double factor) {
+    v->cluster.inter.nic_bandwidth_Bps *= factor;
+    v->cluster.inter.node_goodput_Bps *= factor;
+    v->cluster.inter.node_duplex_Bps *= factor;
+    v->cluster.inter.flow_cap_Bps *= factor;
+    v->cluster.intra.bandwidth_Bps *= factor;
+    v->cluster.gpu.link_bandwidth_Bps *= factor;
 }
 
-static void faster_memory(dts_scenario_values *v) {
-    v->cluster.gpu.memory_bandwidth_Bps *= 2;
+static void faster_memory(dts_scenario_values *v, double factor) {
+    v->cluster.gpu.memory_bandwidth_Bps *= factor;
 }
 
-static void faster_host_link(dts_scenario_values *v) {
-    v->cluster.gpu.pcie_bandwidth_Bps *= 2;
-    v->cluster.host.memory_bandwidth_Bps *= 2;
-    v->cluster.host.nvme_read_Bps *= 2;
-    v->cluster.host.nvme_write_Bps *= 2;
+static void faster_host_link(dts_scenario_values *v, double factor) {
+    v->cluster.gpu.pcie_bandwidth_Bps *= factor;
+    v->cluster.host.memory_bandwidth_Bps *= factor;
+    v->cluster.host.nvme_read_Bps *= factor;
+    v->cluster.host.nvme_write_Bps *= factor;
 }
 
-static void faster_clock(dts_scenario_values *v) {
-    v->cluster.gpu.clock_Hz *= 2;
+static void faster_products(dts_scenario_values *v, double factor) {
     for (size_t i = 0; i < sizeof v->cluster.gpu.peak_flops / sizeof v->cluster.gpu.peak_flops[0]; i++) {
-        v->cluster.gpu.peak_flops[i] *= 2;
+        v->cluster.gpu.peak_flops[i] *= factor;
+    }
+}
+
+static void faster_clock(dts_scenario_values *v, double factor) {
+    v->cluster.gpu.clock_Hz *= factor;
+    faster_products(v, factor);
+}
+
+/* The layers of each stage as the plan has them, whatever the hardware; in arena. */
+static void hold_cut(dts_scenario_values *v, dts_arena *arena) {
+    dts_diag *diag = dts_diag_new();
+    const dts_job job = dts_scenario_job(v);
+    dts_plan plan;
+    assert_ok(dts_plan_make(&job, arena, &plan, diag), diag);
+    dts_partition *cut = &v->parallelism.partition;
+    *cut = (dts_partition){.kind = DTS_PARTITION_GIVEN, .count = (size_t)plan.stages};
+    cut->layers = dts_arena_array(arena, cut->count, sizeof *cut->layers);
+    for (size_t s = 0; s < cut->count; s++) {
+        cut->layers[s] = plan.chunks[s].layers;
     }
 }
 
@@ -292,20 +319,24 @@ static double iteration_time(const dts_scenario_values *values) {
 
 /* With closed-form transfers every start is a maximum of sums of durations (streams keep their order), so a faster part
  * is never slower. Where transfers share links max-min fairly it can be, a little: a transfer that starts earlier may
- * take its share from one that is on the critical path. Schedules and partitions that are made for the times of the
- * hardware are others on faster hardware, and a heuristic's need not be better: those are left out. */
+ * take its share from one that is on the critical path. A cut that is made for the times of the hardware is held;
+ * orders that are made for them are others on faster hardware, and need not be better: those are left out. */
 static void check_monotone(const subject *x, uint64_t seed) {
-    static void (*const improvements[])(dts_scenario_values *) = {faster_host, faster_network, faster_memory,
-                                                                  faster_host_link, faster_clock};
+    static void (*const improvements[])(dts_scenario_values *, double) = {
+        faster_host, faster_network, faster_memory, faster_host_link, faster_products, faster_clock};
     dts_scenario_values values = *dts_scenario_get(x->scenario);
-    bool flow = seed % 2 == 0;
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    hold_cut(&values, arena);
+    const bool flow = seed % 2 == 0;
+    const double factor = seed % 16 < 8 ? 2 : 1.1;
     values.fidelity.network = flow ? DTS_NETWORK_FLOW : DTS_NETWORK_CLOSED_FORM;
     double before = iteration_time(&values);
     for (size_t i = 0; i < sizeof improvements / sizeof improvements[0]; i++) {
         dts_scenario_values faster = values;
-        improvements[i](&faster);
-        assert_true(iteration_time(&faster) <= before * (1 + (flow ? 0.05 : 1e-9)));
+        improvements[i](&faster, factor);
+        assert_true(iteration_time(&faster) <= before * (1 + (flow ? 0.02 : 1e-9)));
     }
+    dts_arena_free(arena);
 }
 
 /* What changes when the layers are others: transfers in closed form, as above, and GPUs that are all equal, for the
@@ -316,14 +347,14 @@ static void check_windows(const subject *x) {
     values.cluster.gpu.spread = 0;
     dts_scenario_values narrower = values, whole = values, none = values;
     narrower.model.attention_window = (values.model.attention_window + 1) / 2;
-    assert_true(x->d.fitted || iteration_time(&narrower) <= iteration_time(&values) * (1 + 1e-9));
+    assert_true(x->d.fitted || iteration_time(&narrower) <= iteration_time(&values) * (1 + 1e-8));
     whole.model.attention_window = values.training.sequence_length;
     none.model.attention_window = none.model.first_global_layers = none.model.global_every = 0;
     none.model.window_chunked = false;
     dts_result *a = simulate_values(&whole, NULL), *b = simulate_values(&none, NULL);
     assert_true(a->iteration_time_s == b->iteration_time_s && a->mfu == b->mfu && a->hfu == b->hfu);
     assert_true(a->peak_reserved_gib == b->peak_reserved_gib);
-    assert_true(x->d.fitted || iteration_time(&values) <= a->iteration_time_s * (1 + 1e-9));
+    assert_true(x->d.fitted || iteration_time(&values) <= a->iteration_time_s * (1 + 1e-8)); /* rounded to ps */
     dts_result_free(a);
     dts_result_free(b);
 }
@@ -364,8 +395,8 @@ static bool leaves_something_out(const dts_result *r) {
     return false;
 }
 
-/* A coarser detail tells the same: time and memory within 1 %, the same communication, the same work. Where it says
- * what it leaves out, `auto` keeps to kernels. */
+/* A coarser detail tells the same: time, memory and bubble within 1 %, the same communication, the same work. Where it
+ * says what it leaves out, `auto` keeps to kernels. */
 static void check_coarse(const dts_result *kernel, const dts_result *coarse) {
     /* FSDP's gathered units lie in memory for as long as their transfers let them: times and memory go together */
     double limit = leaves_something_out(coarse) ? 0.1 : 0.01;
@@ -387,6 +418,7 @@ static void check_coarse(const dts_result *kernel, const dts_result *coarse) {
     }
     if (!leaves_something_out(coarse)) {
         assert_close(coarse->iteration_time_s, kernel->iteration_time_s, 0.01, 0);
+        assert_close(coarse->bubble_fraction, kernel->bubble_fraction, 0, 0.01);
     }
 }
 
@@ -501,7 +533,7 @@ static void check_scenario(subject *x, uint64_t seed) {
     if (seed % 4 == 3 && x->d.beside && x->d.tensor > 1 && !x->d.fitted) {
         check_parallel_block(x);
     }
-    if (seed % 8 < 2 && !x->d.fitted) {
+    if (seed % 8 < 2 && !x->d.ordered) {
         check_monotone(x, seed);
     }
     dts_scenario_free(x->scenario);

@@ -94,8 +94,8 @@ static inline void sample_tables(sample *s) {
         s->stages[i].chunks = &s->chunks[i];
         s->stages[i].chunk_count = 1;
     }
-    s->communication[0] = (dts_communication_row){"all-reduce", "data", 2.8e9, 112, 0.002, 0.0015};
-    s->communication[1] = (dts_communication_row){"send-recv", "pipeline", 8.4e6, 8, 0.0004, 0};
+    s->communication[0] = (dts_communication_row){"all-reduce", "data", 2.8e9, 112, 0.002, 0.0015, 0.0003};
+    s->communication[1] = (dts_communication_row){"send-recv", "pipeline", 8.4e6, 8, 0.0004, 0, 0};
     s->warnings[0] =
         "the allocator runs within 5 % of the capacity, where PyTorch frees and allocates blocks again and "
         "again; expect time beyond what is shown";
