@@ -507,10 +507,10 @@ static void visit_batches(walk *w, int64_t data) {
             if (w->candidate.value[DTS_AXIS_SEQUENCE] != 0 && w->candidate.value[DTS_AXIS_TENSOR] == 1) {
                 continue;
             }
-            w->has_costs = false;
             w->both_orders = orders_are_one(w, data);
             EACH(DTS_AXIS_ORDER, o) {
                 if (o == 0 || !w->both_orders) {
+                    w->has_costs &= o > 0 && w->space->base->model.experts == 0; /* these lie on other nodes */
                     visit_order(w, data, o, &asked);
                 }
             }
