@@ -153,8 +153,11 @@ static bool recompute_differs(const walk *w, const dts_frame *frame) {
         double root = round(sqrt(most));
         return root > 1 && !(root == 2 || root == 4); /* these are called every 2 and every 4 */
     }
-    int32_t every = recompute - DTS_RECOMPUTE_EVERY;
-    return every > 1 && every <= most;
+    const dts_recompute what = dts_candidate_recompute(recompute);
+    if (what.kind == DTS_RECOMPUTE_FIRST) { /* all layers are as with full */
+        return (double)what.layers < most || !dts_layout_space_holds(w->space, DTS_AXIS_RECOMPUTE, DTS_RECOMPUTE_FULL);
+    }
+    return what.layers > 1 && (double)what.layers <= most;
 }
 
 /* With one replica all kinds are the same plan, but only sharded ones put parameters in host memory. (Where experts
