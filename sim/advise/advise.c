@@ -42,13 +42,13 @@ static bool push(dts_axis *axis, const char *value) {
     return value != NULL;
 }
 
-/* 1, or the divisors of of from 2 to most. */
-static bool add_degrees(dts_axis *axis, reach how, int64_t of, int64_t most, dts_arena *arena) {
+/* 1, or the divisors of of from 2 to both limits. */
+static bool add_degrees(dts_axis *axis, reach how, int64_t of, int64_t limit, int64_t most, dts_arena *arena) {
     if (how == ONE) {
         return push(axis, "1");
     }
     bool good = true;
-    for (int64_t d = 2; d <= most && d <= of && good; d++) {
+    for (int64_t d = 2; d <= limit && d <= most && good; d++) {
         good = of % d != 0 || push(axis, dts_arena_printf(arena, "%" PRId64, d));
     }
     return good;
@@ -81,19 +81,26 @@ static bool add_plain(restrictions *r, const dts_plain_axis *plain, dts_arena *a
     return good;
 }
 
+/* Sharding takes two replicas. */
+static bool shards(dts_family family) {
+    return family == DTS_FAMILY_ZERO || family == DTS_FAMILY_3D_ZERO;
+}
+
 /* The search's axes for a family; offload: also what does not fit without it. */
 static bool restrict_to(const dts_scenario_values *base, dts_family family, bool offload, dts_arena *arena,
                         restrictions *out) {
     const family_line *line = &lines[family];
     int64_t gpus = base->cluster.nodes * base->cluster.gpus_per_node;
+    /* of either degree, where the other one is 2 at least */
+    const int64_t most = shards(family) ? gpus / 2 / 2 : gpus;
     *out = (restrictions){0};
     dts_axis *tensor = next(out, "parallelism.tensor", arena);
     dts_axis *pipeline = next(out, "parallelism.pipeline", arena);
     dts_axis *sharing = next(out, "parallelism.data_parallel", arena);
     dts_axis *off = next(out, "offload", arena);
     bool good = tensor != NULL && pipeline != NULL && sharing != NULL && off != NULL &&
-                add_degrees(tensor, line->tensor, gpus, base->cluster.gpus_per_node, arena) &&
-                add_degrees(pipeline, line->pipeline, gpus, base->model.layers, arena);
+                add_degrees(tensor, line->tensor, gpus, base->cluster.gpus_per_node, most, arena) &&
+                add_degrees(pipeline, line->pipeline, gpus, base->model.layers, most, arena);
     for (size_t i = 0; good && i < sizeof line->sharing / sizeof line->sharing[0] && line->sharing[i] != NULL; i++) {
         good = push(sharing, line->sharing[i]);
     }
@@ -122,12 +129,11 @@ static bool restrict_to(const dts_scenario_values *base, dts_family family, bool
     return good;
 }
 
-/* The first of the findings is the best; it fits unless none does. Sharding takes two replicas. */
+/* The first of the findings is the best; it fits unless none does. */
 static void take_first(const dts_search *search, dts_family family, dts_contender *out) {
-    bool shards = family == DTS_FAMILY_ZERO || family == DTS_FAMILY_3D_ZERO;
     for (size_t i = 0; i < search->count; i++) {
         const dts_finding *f = &search->findings[i];
-        bool belongs = !shards || dts_candidate_data(&f->candidate, search->base) > 1;
+        bool belongs = !shards(family) || dts_candidate_data(&f->candidate, search->base) > 1;
         if (belongs && f->outcome.kind == DTS_OUTCOME_SIMULATED) {
             if (!out->legal || f->outcome.figures.fits) {
                 *out = (dts_contender){.legal = true, .candidate = f->candidate, .figures = f->outcome.figures};

@@ -7,14 +7,15 @@
  *                   and what reductions that are slower than passes have left
  *   bound         = max_c (static + whole · saved of its smallest chunk + halves · … [with activations in host memory
  *                   those that offload.activation_layers leaves]),
- *                   where gradients that reductions make first count in the step only
+ *                   or static + a head's outputs of all microbatches + their copy, where a step returns them [2];
+ *                   gradients that reductions make first count in the step only
  *   bound, host   = the fullest node's sum over its GPUs of what rests in host memory all the time [1], and of the
  *                   activations that are out when a chunk's last layer begins
  *
  * The order of the schedule is the order of the stream in which memory is counted, so that no simulation needs less
  * (tests/property/test_search.c).
  *
- * [1] plan/lower/static_memory.c. */
+ * [1] plan/lower/static_memory.c. [2] plan/lower/kept.c. */
 #include <math.h>
 
 #include "search/case.h"
@@ -338,7 +339,9 @@ void dts_case_memory(const dts_case *k, const dts_rank_class *c, const dts_case_
     least_B += resident_B;
     out->memory_B = fmax(out->memory_B, resident_B + c->until_step_B + most_B);
     out->memory_B = fmax(out->memory_B, r->stepped_B + c->until_step_B + c->joined_B);
-    out->least_memory_B = fmax(out->least_memory_B, fmax(least_B, r->stepped_B) * (1 - 1e-9) - 1024);
+    const double outputs_B = resident_B + 2 * c->joined_B;
+    least_B = fmax(fmax(least_B, outputs_B), r->stepped_B);
+    out->least_memory_B = fmax(out->least_memory_B, least_B * (1 - 1e-9) - 1024);
 }
 
 /* What is offloaded, and what a step on the CPU needs beside it [1]. Whole bytes of each, as there. */

@@ -239,8 +239,8 @@ void dts_layouts_values(const dts_search_context *c, const dts_candidate *candid
     if (out->fidelity.microbatches == DTS_MICROBATCHES_AUTO) { /* the same time, sooner */
         out->fidelity.microbatches = DTS_MICROBATCHES_FOLDED;
     }
-    if (out->fidelity.allocator ==
-        DTS_ALLOCATOR_AUTO) { /* `fits` does not depend on it, and it would double the time */
+    if (out->fidelity.allocator == DTS_ALLOCATOR_AUTO &&
+        !c->replays) { /* `fits` does not depend on it, and it would double the time */
         out->fidelity.allocator = DTS_ALLOCATOR_ESTIMATE;
     }
 }
@@ -269,7 +269,7 @@ static dts_status simulate_values(const dts_scenario_values *values, const dts_r
     dts_status status = diag == NULL ? DTS_NOMEM : dts_run_values(values, options, &result, diag);
     if (status == DTS_OK) {
         status = dts_outcome_of_result(result, &f->outcome);
-        f->full_s = f->outcome.figures.iteration_time_s;
+        f->full_s = f->outcome.figures.iteration_time_s - result->allocator.cost_s;
         f->tasks = (double)result->simulation.tasks;
         find_fill(result, f);
         f->as_run = is_as_run(base, result);
@@ -297,7 +297,7 @@ static long twin_in_batch(const simulation_work *w, size_t index) {
 static dts_status simulate(simulation_work *w, dts_finding *f) {
     const long here = twin_in_batch(w, (size_t)(f - w->findings));
     const dts_finding *twin =
-        here != DTS_NOWHERE ? &w->findings[here] : dts_layouts_find_twin(w->c, &f->candidate, false);
+        here != DTS_NOWHERE ? &w->findings[here] : dts_layouts_find_twin(w->c, &f->candidate, w->c->replays);
     if (twin != NULL && dts_finding_serves(twin)) {
         return dts_finding_take(twin, f);
     }
@@ -306,13 +306,15 @@ static dts_status simulate(simulation_work *w, dts_finding *f) {
     const dts_run_options options = {.blocks = dts_layouts_take_cache(w->c, &w->lock), .stop = w->c->request->stop};
     dts_status status = simulate_values(&values, &options, w->c->request->base, f);
     dts_layouts_give_back(w->c, &w->lock, options.blocks);
+    if (w->c->replays && f->outcome.kind == DTS_OUTCOME_SIMULATED && !f->as_run && f->tasks > DTS_LAYOUTS_LARGE) {
+        f->as_run = f->again = true; /* dts_layouts_values_as_run has the same */
+    }
     return status;
 }
 
 void dts_layouts_values_as_run(const dts_search_context *c, const dts_finding *f, dts_scenario_values *out) {
-    static const double large = 1e6; /* tasks */
     dts_candidate_apply(&f->candidate, c->request->base, out);
-    if (f->tasks > large && out->fidelity.microbatches == DTS_MICROBATCHES_AUTO) {
+    if (f->tasks > DTS_LAYOUTS_LARGE && out->fidelity.microbatches == DTS_MICROBATCHES_AUTO) {
         out->fidelity.microbatches = DTS_MICROBATCHES_FOLDED;
     }
 }

@@ -178,7 +178,7 @@ static void sum_kept(const dts_frame *frame, dts_layout layout, int rank, dts_ra
         const int64_t s = dts_plan_stage(&laid, rank, chunk);
         const double output_B = dts_kept_output_B(&laid, s, boundary_B, frame->costs.logits_B);
         c->until_step_B += m * (output_B + dts_kept_gradient_B(&laid, s, boundary_B));
-        c->joined_B += laid.chunks[s].head ? m * output_B : 0;
+        c->joined_B += laid.chunks[s].head ? m * floor(output_B) : 0;
         if (dts_input_has_buffer(&laid, &laid.chunks[s]) && laid.chunks[s].layers > 0) {
             const dts_part_cost *first = &frame->costs.parts[dts_model_layer_part(model, laid.chunks[s].first_layer)];
             c->buffered++;

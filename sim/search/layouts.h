@@ -40,6 +40,9 @@ typedef struct dts_leasts {
     size_t count, capacity;
 } dts_leasts;
 
+/* Tasks of a simulation whose folded microbatches stand for all in that of the answer, too. */
+enum { DTS_LAYOUTS_LARGE = 1000000 };
+
 struct dts_search_context {
     const dts_search_request *request;
     dts_search *search;
@@ -57,6 +60,7 @@ struct dts_search_context {
     dts_block_cache **caches; /* that no simulation uses now; what they hold speeds up similar candidates */
     size_t cache_count;
     bool only_accepted; /* what is simulated now is accepted, and compared with such only (accept.c) */
+    bool replays;       /* what is simulated now is asked for its replay next: large plans get it at once (sure.c) */
 };
 
 /* Candidates of one family have the same schedule (or a single stage), share parameters in the same way, have tensor

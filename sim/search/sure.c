@@ -238,7 +238,7 @@ static bool waits(const replays *r, size_t index) {
 
 static void replay_one(void *context, size_t index) {
     replays *r = context;
-    if (waits(r, index) == r->twins) {
+    if (!r->of[index]->as_run && waits(r, index) == r->twins) {
         r->status[index] = dts_layouts_simulate_as_run(r->c, r->of[index]);
     }
 }
@@ -254,13 +254,17 @@ static dts_status replay(sure *s, dts_diag *diag) {
         const size_t most = knows_none(s) ? 1 : (size_t)fmin(s->left / s->cost, BATCH - 1) + 1;
         status = choose(s, batch, most, &count) == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
         any = count > 0;
+        c->replays =
+            s->cost > 1 + DTS_LAYOUTS_LARGE / LONG && c->request->store == NULL; /* which knows times without stalls */
         status = status == DTS_OK ? dts_layouts_simulate(c, batch, count, diag) : status; /* that only seem to fit */
+        c->replays = false;
         replays work = {.c = c};
         size_t found = 0;
         for (size_t i = 0; i < count && status == DTS_OK; i++) {
             const long index = dts_layouts_find(c, &batch[i].candidate);
-            if (index >= 0 && fits(&c->search->findings[index]) && !c->search->findings[index].as_run) {
-                work.of[found++] = &c->search->findings[index];
+            dts_finding *f = index >= 0 ? &c->search->findings[index] : NULL;
+            if (f != NULL && fits(f) && (!f->as_run || f->again)) {
+                work.of[found++] = f;
             }
         }
         dts_parallel_for(found, c->request->threads, replay_one, &work);

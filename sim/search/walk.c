@@ -153,8 +153,11 @@ static bool recompute_differs(const walk *w, const dts_frame *frame) {
         double root = round(sqrt(most));
         return root > 1 && !(root == 2 || root == 4); /* these are called every 2 and every 4 */
     }
-    int32_t every = recompute - DTS_RECOMPUTE_EVERY;
-    return every > 1 && every <= most;
+    const dts_recompute what = dts_candidate_recompute(recompute);
+    if (what.kind == DTS_RECOMPUTE_FIRST) { /* all layers are as with full */
+        return (double)what.layers < most || !dts_layout_space_holds(w->space, DTS_AXIS_RECOMPUTE, DTS_RECOMPUTE_FULL);
+    }
+    return what.layers > 1 && (double)what.layers <= most;
 }
 
 /* With one replica all kinds are the same plan, but only sharded ones put parameters in host memory. (Where experts
@@ -507,10 +510,10 @@ static void visit_batches(walk *w, int64_t data) {
             if (w->candidate.value[DTS_AXIS_SEQUENCE] != 0 && w->candidate.value[DTS_AXIS_TENSOR] == 1) {
                 continue;
             }
-            w->has_costs = false;
             w->both_orders = orders_are_one(w, data);
             EACH(DTS_AXIS_ORDER, o) {
                 if (o == 0 || !w->both_orders) {
+                    w->has_costs &= o > 0 && w->space->base->model.experts == 0; /* these lie on other nodes */
                     visit_order(w, data, o, &asked);
                 }
             }
