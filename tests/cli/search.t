@@ -334,7 +334,7 @@ $ dtsim search small.yaml --tokens 1e9 --objective memory
 error: --objective memory is not for what to rent
   help: there are time, cost and throughput-per-dollar
 [2]
-$ dtsim search planning/llama-3-8b --space rent --tokens 300e9 --objective cost --clusters aws-g6e-48xlarge --nodes 8,32 --width 200 2>/dev/null | grep -cE 'aws-g6e.* 32 .*fsdp 256 · micro 2 · recompute full · offload'
+$ dtsim search planning/llama-3-8b --space rent --tokens 300e9 --objective cost --clusters aws-g6e-48xlarge --nodes 32 --width 200 2>/dev/null | grep -cE 'aws-g6e.* 32 .*fsdp 256 · micro 2 · recompute full · offload'
 1
 $ dtsim search small.yaml --space rent
 error: time and money of a training run need --tokens
