@@ -23,7 +23,7 @@ static tally layouts_with(const char *first, const char *second) {
     const tally t = walk_layouts(text, over, sizeof over / sizeof over[0]);
     print_message("%s: %zu layouts, memory off by %.1f %% at most, time by %.1f %%\n", first, t.count,
                   100 * t.worst_memory, 100 * t.worst_time);
-    assert_true(t.worst_memory < 0.13 && t.worst_time < 0.04);
+    assert_true(t.worst_memory < 0.03 && t.worst_time < 0.04);
     return t;
 }
 
