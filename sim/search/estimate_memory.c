@@ -105,7 +105,7 @@ dts_case_resident dts_case_resident_of(const dts_case *k, const dts_rank_class *
 }
 
 double dts_case_span(const dts_case *k, double layers) {
-    return k->span > 0 ? k->span : fmax(1, round(sqrt(layers)));
+    return k->span > 0 ? fmin(k->span, fmax(1, layers)) : fmax(1, round(sqrt(layers)));
 }
 
 double dts_case_repeated(const dts_case *k, double layers) {
