@@ -115,6 +115,19 @@ static void walk(path *p) {
     }
 }
 
+/* What iterations are longer than the one that was simulated, on average. */
+static void add_longer(path *p) {
+    const dts_path_row row = {.name = "wait in other iterations",
+                              .direction = dts_role_names[DTS_ROLE_INPUT],
+                              .stream = "loaders",
+                              .count = 1,
+                              .devices = 1,
+                              .total_s = dts_time_to_s(p->m->longer)};
+    if (p->m->longer > 0 && p->count < PATH_ROWS_MOST) {
+        p->rows[p->count++] = row;
+    }
+}
+
 /* Names live as long as the graph; the result needs its own. */
 static bool own_names(path *p, dts_arena *arena) {
     bool good = true;
@@ -134,6 +147,7 @@ static dts_status explain_path(const dts_measured *m, dts_result *result) {
     dts_status status = p.rows == NULL || p.seen == NULL ? DTS_NOMEM : DTS_OK;
     if (status == DTS_OK) {
         walk(&p);
+        add_longer(&p);
         status = own_names(&p, result->arena) ? DTS_OK : DTS_NOMEM;
     }
     if (status == DTS_OK) {

@@ -18,6 +18,7 @@ typedef struct dts_measured {
     dts_id last_task;          /* dts_last_task */
     dts_id critical;           /* dts_critical_device */
     dts_time from, to;         /* the iteration: all that was simulated, or a window of it */
+    dts_time longer;           /* iterations are than this one on average: they wait for batches (input.c) */
     const dts_time *begins;    /* [rows · pipeline] of stages that begin at their own times; NULL: at from */
     /* what lies between these of the critical path stands for so many more of its kind (fold.c) */
     dts_time repeated_from, repeated_to;

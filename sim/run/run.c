@@ -47,7 +47,7 @@ static void describe(const dts_scenario_values *values, const dts_plan *plan, dt
  * once where the weights are frozen; no recomputation. */
 static void measure_speed(const dts_measured *m, dts_result *result) {
     const dts_plan *plan = m->plan;
-    double time = dts_time_to_s(m->to - m->from);
+    double time = dts_time_to_s(m->to - m->from + m->longer);
     double gpus = (double)plan->gpus;
     result->iteration_time_s = time;
     result->samples_per_s = (double)result->global_batch / time;
@@ -156,6 +156,7 @@ static dts_status measure(dts_measured *m, const dts_run_options *options, dts_r
     dts_accounts accounts;
     dts_account_device(m, m->critical, &accounts);
     result->time_s = accounts.shares;
+    result->time_s.input_wait += dts_time_to_s(m->longer);
     dts_measure_ranks(m, result);
     dts_status status = dts_measure_communication(m, m->critical, &accounts, result);
     if (status == DTS_OK) {
@@ -228,6 +229,7 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
                           .simulation = s.simulation,
                           .flow_network = flow,
                           .replays = s.replays,
+                          .longer = s.longer,
                           .last_task = dts_last_task(&s.lowered, s.simulation)};
         m.to = dts_simulation_ends(s.simulation)[m.last_task];
         if (s.lowered.window_from != DTS_NO_ID) {
@@ -249,8 +251,9 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
             status = dts_fold_listen(&fold->fold, &m, arena, &rhythm);
             fold->steady = rhythm != NULL;
         }
-        if (s.unhindered > 0 && s.unhindered < m.to - m.from) {
-            result->allocator.cost_s = dts_time_to_s(m.to - m.from - s.unhindered);
+        const dts_time length = m.to - m.from + m.longer;
+        if (s.unhindered > 0 && s.unhindered < length) {
+            result->allocator.cost_s = dts_time_to_s(length - s.unhindered);
         }
         bool wanted = fold == NULL || fold->steady;
         status = status == DTS_OK && wanted ? measure(&m, options, result) : status;

@@ -102,6 +102,7 @@ static dts_status lower_and_simulate(const dts_plan *plan, dts_lower_options *ho
         }
         again |= staggers;
     }
+    s->longer = steady.longer;
     return status;
 }
 
@@ -112,7 +113,7 @@ static dts_time iteration_of(const dts_simulated *s) {
         return s->stagger.length;
     }
     return l->window_from != DTS_NO_ID ? ends[l->window_to] - ends[l->window_from]
-                                       : ends[dts_last_task(l, s->simulation)];
+                                       : ends[dts_last_task(l, s->simulation)] + s->longer;
 }
 
 /* Lets the allocator follow the simulation, and simulates once more with what holds the hosts up where it has to free

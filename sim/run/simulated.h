@@ -13,6 +13,7 @@ typedef struct dts_simulated {
     dts_simulation *simulation;
     dts_replay *replays; /* [pipeline]; NULL: the allocator is estimated */
     dts_stagger stagger; /* with post-validation */
+    dts_time longer;     /* iterations are than this one on average (dts_input_steady) */
     dts_time unhindered; /* the iteration without the allocator's calls; 0: nothing held it up */
 } dts_simulated;
 

@@ -10,7 +10,8 @@
  *                 last scatter of the microbatch before
  *                 ZeRO-2: b + w beside the reductions of its buckets
  *                 products beside a collective have fewer multiprocessors while both run, and exchanges less of the
- *                 link; kernels around the collectives (plan/lower/unit_copies.c), the host's hooks and launches;
+ *                 link, or of the node's network where both cross it (slowed_s of estimate_passes.c); kernels around
+ *                 the collectives (plan/lower/unit_copies.c), the host's hooks and launches;
  *                 where the host reads token counts it asks for the next unit behind these; layers of one checkpoint
  *                 wait for their first units, behind the reduction of the layer after
  *                 where the host reads token counts: + what the GPU waits for the host behind each

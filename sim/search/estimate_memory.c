@@ -105,7 +105,7 @@ dts_case_resident dts_case_resident_of(const dts_case *k, const dts_rank_class *
 }
 
 double dts_case_span(const dts_case *k, double layers) {
-    return k->span > 0 ? k->span : fmax(1, round(sqrt(layers)));
+    return k->span > 0 ? fmin(k->span, fmax(1, layers)) : fmax(1, round(sqrt(layers)));
 }
 
 double dts_case_repeated(const dts_case *k, double layers) {
@@ -156,12 +156,13 @@ static double copied_B(const dts_case *k, const dts_rank_class *c) {
     return kept_B * some / fmax(1, c->layers);
 }
 
-/* Temporaries of a layer, with what it repeats. */
+/* Temporaries of a layer, with what it repeats: where only the first of a chunk are repeated, what the others kept is
+ * gone by then. */
 static double of_layer_B(const dts_case *k, const dts_rank_class *c) {
     double chunk = c->layers / (double)k->frame->chunks;
     double of_one_B = c->layers > 0 ? c->layers_saved_B / c->layers : 0;
     double repeated_B = k->recompute == DTS_CASE_FULL
-                            ? dts_case_span(k, chunk) * of_one_B
+                            ? fmax(0, dts_case_span(k, chunk) - (chunk - dts_case_repeated(k, chunk))) * of_one_B
                             : (k->recompute == DTS_CASE_SELECTIVE ? c->selective[k->selection].extra_B : 0);
     return repeated_B + c->layers_peak_B;
 }

@@ -3,23 +3,50 @@
 
 #include "search/case.h"
 
+/* Exchanges that a node's network bounds beside transfers that never end: what they are longer by, and what of the
+ * transfers is done meanwhile, by the time that takes alone. Rates are fair (docs/engine.md): the flow of a transfer
+ * sends as much as that of the exchange, or what it can. */
+typedef struct crowd {
+    double longer_s, done_s;
+} crowd;
+
+static crowd crowd_of(const dts_case *k, const dts_rank_collectives *x, const dts_exchanges *exchanges) {
+    const double share = x->unit_network[k->hybrid];
+    if (!(share > 0)) {
+        return (crowd){0, exchanges->network_s};
+    }
+    const double alike_s = exchanges->network_B / x->unit_Bps[k->hybrid];
+    const double left_s = share < 1 ? exchanges->network_s * share / (1 - share) : INFINITY;
+    const double longer_s = fmin(share * alike_s, left_s);
+    return (crowd){longer_s, fmin(alike_s, exchanges->network_s + longer_s)};
+}
+
 /* A chain beside transfers of gradients and units that it does not wait for: while both run its products make do with
- * the multiprocessors that these leave, and its exchanges with their part of the GPU's link. products: their share of
- * the chain. */
+ * the multiprocessors that these leave, and its exchanges with their part of the GPU's link or the node's network.
+ * products: their share of the chain. */
 static double slowed_s(const dts_case *k, const dts_rank_collectives *x, double chain_s, double products,
-                       double exchange_s, double transfers_s) {
+                       const dts_exchanges *exchanges, double transfers_s) {
     const double share = x->unit_sms[k->hybrid] / (double)k->plan->job.cluster->gpu.multiprocessors;
     const double lost_s = products * fmin(chain_s * share / (1 - share), transfers_s * share);
-    /* exchanges have what is left of the link, half of it at least; both together take what each takes of it */
+    /* exchanges inside a node have what is left of the link, half of it at least; both together take what each takes */
     const double link = fmin(x->unit_link[k->hybrid], 0.5);
     const double both = chain_s > 0 ? fmin(1, transfers_s / chain_s) : 1;
-    return chain_s + lost_s + exchange_s * both * link / (1 - link);
+    const double inside_s = fmax(0, exchanges->seconds - exchanges->network_s);
+    const crowd c = crowd_of(k, x, exchanges);
+    /* transfers begin with a layer, and its kernels before the first exchange are the first that they are beside */
+    const double left_s = fmax(0, transfers_s - exchanges->lead_s);
+    const double done_s = chain_s - exchanges->lead_s - exchanges->network_s + c.done_s;
+    const double crowded = done_s > 0 ? fmin(1, left_s / done_s) : 1;
+    return chain_s + lost_s + inside_s * both * link / (1 - link) + crowded * c.longer_s;
 }
 
 static double beside_s(const dts_case *k, const dts_rank_collectives *x, double chain_s, double products,
-                       double exchange_s, double transfers_s) {
-    return fmax(slowed_s(k, x, chain_s, products, exchange_s, transfers_s),
-                transfers_s + fmin(exchange_s, transfers_s) * x->unit_link[k->hybrid]);
+                       const dts_exchanges *exchanges, double transfers_s) {
+    const double inside_s = fmax(0, exchanges->seconds - exchanges->network_s);
+    const crowd c = crowd_of(k, x, exchanges);
+    const double held_s = exchanges->network_s + c.longer_s - c.done_s;
+    return fmax(slowed_s(k, x, chain_s, products, exchanges, transfers_s),
+                transfers_s + fmin(inside_s, transfers_s) * x->unit_link[k->hybrid] + held_s);
 }
 
 /* Parameters that no pass lets go before the step. */
@@ -165,6 +192,16 @@ static turns turns_of(const dts_case *k, const dts_rank_class *c, bool root_firs
                    each * x->unit_scatter_s[k->fsdp][k->hybrid] / c->layer_units};
 }
 
+/* Of a backward pass, with what it runs again. */
+static dts_exchanges backward_exchanges(const dts_case *k, const dts_rank_class *c) {
+    const double again = k->recompute == DTS_CASE_FULL ? dts_case_repeated_share(k, c) : 0;
+    const dts_exchanges *once = &c->exchanges_backward, *repeated = &c->exchanges_full;
+    return (dts_exchanges){.seconds = once->seconds + again * repeated->seconds,
+                           .network_s = once->network_s + again * repeated->network_s,
+                           .network_B = once->network_B + again * repeated->network_B,
+                           .lead_s = again * repeated->lead_s};
+}
+
 /* Without offloads, and sends that block. */
 dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, bool splits) {
     const dts_frame *frame = k->frame;
@@ -177,9 +214,8 @@ dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, b
         const double again = k->recompute == DTS_CASE_FULL ? dts_case_repeated_share(k, c) : 0;
         const double chain_s = p.input_s + p.weight_s;
         const double products = fmin(1, (c->products_backward_s + again * c->products_full_s) / chain_s);
-        p.weight_s += slowed_s(k, &c->collectives, chain_s, products,
-                               c->exchange_backward_s + again * c->exchange_full_s, c->collectives.scatter_s) -
-                      chain_s;
+        const dts_exchanges exchanges = backward_exchanges(k, c);
+        p.weight_s += slowed_s(k, &c->collectives, chain_s, products, &exchanges, c->collectives.scatter_s) - chain_s;
     }
     if (dts_case_shards_parameters(k) && dts_plan_replicates(k->plan)) {
         const unit_passes u = unit_passes_of(k, c);
@@ -205,9 +241,7 @@ dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, b
         }
         const bool apart = c->ends > 0;
         const double root_s = x->root_gather_s[k->hybrid] * root_gathers(k, c);
-        const double exchange_s =
-            c->exchange_backward_s +
-            (k->recompute == DTS_CASE_FULL ? c->exchange_full_s * dts_case_repeated_share(k, c) : 0);
+        const dts_exchanges exchanges = backward_exchanges(k, c);
         const host_passes host = host_passes_of(k, c, &u);
         /* every pass that needs some begins with gathers that nothing hides, but for the layer's behind a head */
         const double behind_s = again && c->head ? first_s / chunks : 0;
@@ -228,18 +262,18 @@ dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, b
         double backward = fmin(1, (c->products_backward_s + again_products_s) / (p.input_s + p.weight_s));
         const double read_s = p.forward_s + reads_wait_s(k, c);
         const double gathered_s = gathers_s - turn.gather_s + (apart ? root_s : 0);
-        p.forward_s = beside_s(k, x, p.forward_s, forward, c->exchange_forward_s, gathered_s);
+        p.forward_s = beside_s(k, x, p.forward_s, forward, &c->exchanges_forward, gathered_s);
         p.forward_s = fmax(fmax(p.forward_s, gathered_s + last_s), fmax(read_s, host.forward_s)) + p.first_forward_s;
         p.forward_s += left_s * (k->microbatches - 1) / k->microbatches;
         /* a linear layer lets go of its parameters as soon as it has been repeated, a layer keeps them */
         double times = k->recompute == DTS_CASE_FULL && c->layer_units > 1 ? 1 + dts_case_repeated_share(k, c) : 1;
         double again_s = again ? times * gathers_s + behind_s + (apart ? root_s : 0) : 0;
         if (splits) { /* parameters stay whole from the first half to the second */
-            p.input_s = fmax(beside_s(k, x, p.input_s, backward, exchange_s, again_s), host.input_s) + p.first_input_s;
-            p.weight_s = fmax(beside_s(k, x, p.weight_s, backward, 0, scatters_s),
+            p.input_s = fmax(beside_s(k, x, p.input_s, backward, &exchanges, again_s), host.input_s) + p.first_input_s;
+            p.weight_s = fmax(beside_s(k, x, p.weight_s, backward, &(dts_exchanges){0}, scatters_s),
                               fmax(behind_others_s(k, betweens_s, p.forward_s + p.input_s), host.weight_s));
         } else {
-            double backward_s = beside_s(k, x, p.input_s + p.weight_s, backward, exchange_s, again_s + scatters_s);
+            double backward_s = beside_s(k, x, p.input_s + p.weight_s, backward, &exchanges, again_s + scatters_s);
             backward_s = fmax(backward_s, behind_others_s(k, betweens_s, p.forward_s));
             p.input_s = fmax(backward_s, host.input_s + host.weight_s) + p.first_input_s - p.weight_s;
         }

@@ -34,8 +34,17 @@ static dts_pass_cost joined(const dts_part_cost *part) {
     both.kernels += part->weight.kernels;
     both.exchange_s += part->weight.exchange_s - part->hidden_s;
     both.exchanges += part->weight.exchanges;
+    both.network_s += part->weight.network_s;
+    both.network_B += part->weight.network_B;
     both.idle_s += part->weight.idle_s;
     return both;
+}
+
+static void add_exchanges(dts_exchanges *to, const dts_pass_cost *pass, double times) {
+    to->seconds += times * pass->exchange_s;
+    to->network_s += times * pass->network_s;
+    to->network_B += times * pass->network_B;
+    to->lead_s += times * pass->lead_s;
 }
 
 static void add_part(const dts_frame *frame, dts_part which, double times, dts_rank_class *c) {
@@ -54,9 +63,9 @@ static void add_part(const dts_frame *frame, dts_part which, double times, dts_r
         c->reading_layers += times;
         c->after_reads_s += times * (part->forward.kernel_s + part->forward.exchange_s + part->forward.after_read_s);
     }
-    c->exchange_forward_s += times * part->forward.exchange_s;
-    c->exchange_backward_s += times * both.exchange_s;
-    c->exchange_full_s += is_layer ? times * part->again.exchange_s : 0;
+    add_exchanges(&c->exchanges_forward, &part->forward, times);
+    add_exchanges(&c->exchanges_backward, &both, times);
+    add_exchanges(&c->exchanges_full, &part->again, is_layer ? times : 0);
     c->kernels_forward_s += times * part->forward.kernel_s;
     c->kernels_backward_s += times * (part->input.kernel_s + part->weight.kernel_s);
     c->products_forward_s += times * part->forward.product_s;
@@ -325,6 +334,8 @@ static void cost_beside(const dts_frame *frame, int rank, int hybrid, dts_rank_c
         c->collectives.unit_sms[hybrid] = most > 0 ? dts_channel_multiprocessors(cluster, &gather, sharing, most) : 0;
         c->collectives.unit_link[hybrid] =
             port_Bps > 0 ? fmin(1, dts_shared_rate_Bps(cluster, &gather, sharing) * gather.gpu_weight / port_Bps) : 0;
+        c->collectives.unit_network[hybrid] = fmin(1, dts_network_share(cluster, &gather, sharing));
+        c->collectives.unit_Bps[hybrid] = dts_shared_rate_Bps(cluster, &gather, sharing);
     }
 }
 

@@ -19,6 +19,7 @@ typedef struct dts_rank_collectives {
     double unit_between_s[2], root_between_s[2]; /* [FSDP] then, all-reduces between node groups, on their own stream */
     double unit_sms[2];  /* multiprocessors that a unit's collective takes from the products beside it */
     double unit_link[2]; /* its share of the GPU's link */
+    double unit_network[2], unit_Bps[2]; /* of the node's network, 0: it stays inside nodes; and its rate alone */
     /* kernels around these collectives, where the frame's plan shards parameters: [in node groups] */
     dts_unit_copies unit_gathered[2], unit_reduced[2], root_gathered[2], root_reduced[2];
 } dts_rank_collectives;
@@ -30,6 +31,13 @@ typedef struct dts_class_selection {
     double weights_B;         /* kept by all layers between the halves of a split backward */
     double input_B;           /* of what layers keep, what lies in the buffers in which chunks were received */
 } dts_class_selection;
+
+/* Exchanges between a pass's kernels; of these, those that a node's network bounds, and what each flow of these sends.
+ */
+typedef struct dts_exchanges {
+    double seconds, network_s, network_B;
+    double lead_s; /* kernels of each layer before the first of these */
+} dts_exchanges;
 
 /* Pipeline ranks that do the same work. */
 typedef struct dts_rank_class {
@@ -60,7 +68,7 @@ typedef struct dts_rank_class {
      * embedding, which is the last */
     double bucket_s, buckets[DTS_SET_COUNT], embedding_elements;
     double reading_layers, after_reads_s; /* layers in whose forward the host reads, and what these run behind it */
-    double exchange_forward_s, exchange_backward_s, exchange_full_s; /* of the chains, between tensor-parallel ranks */
+    dts_exchanges exchanges_forward, exchanges_backward, exchanges_full; /* of the chains */
     /* kernels alone, s, and launches */
     double kernels_forward_s, kernels_backward_s, kernels_full_s;
     double products_forward_s, products_backward_s, products_full_s; /* of these, products */

@@ -136,6 +136,31 @@ static bool selection_differs(const walk *w, const dts_frame *frame, size_t sele
     return kernels_s > 0 && !same;
 }
 
+/* Layers of one checkpoint in chunks of at most so many; 0: not all layers are recomputed. */
+static double span_of(int32_t recompute, double layers) {
+    const dts_recompute what = dts_candidate_recompute(recompute);
+    switch ((dts_recompute_kind)what.kind) {
+        case DTS_RECOMPUTE_FULL:
+            return 1;
+        case DTS_RECOMPUTE_SQRT:
+            return fmax(1, round(sqrt(layers)));
+        case DTS_RECOMPUTE_EVERY:
+            return fmin((double)what.layers, layers);
+        case DTS_RECOMPUTE_FIRST:
+            return (double)what.layers < layers ? 0 : 1;
+        case DTS_RECOMPUTE_EXCEPT_LAST:
+        case DTS_RECOMPUTE_NONE:
+        case DTS_RECOMPUTE_SELECTIVE:
+            break;
+    }
+    return 0;
+}
+
+/* Of values that say the same the plan has the name that tells most: sqrt has the last. */
+static bool is_named_before(int32_t recompute, int32_t other) {
+    return recompute != DTS_RECOMPUTE_SQRT && (other == DTS_RECOMPUTE_SQRT || recompute < other);
+}
+
 /* Does this value of the recomputation axis say something of its own here? */
 static bool recompute_differs(const walk *w, const dts_frame *frame) {
     int32_t recompute = w->candidate.value[DTS_AXIS_RECOMPUTE];
@@ -149,15 +174,16 @@ static bool recompute_differs(const walk *w, const dts_frame *frame) {
     for (int i = 0; i < frame->class_count; i++) {
         most = fmax(most, frame->classes[i].layers / (double)frame->chunks);
     }
-    if (recompute == DTS_RECOMPUTE_SQRT) {
-        double root = round(sqrt(most));
-        return root > 1 && !(root == 2 || root == 4); /* these are called every 2 and every 4 */
-    }
     const dts_recompute what = dts_candidate_recompute(recompute);
-    if (what.kind == DTS_RECOMPUTE_FIRST) { /* all layers are as with full */
-        return (double)what.layers < most || !dts_layout_space_holds(w->space, DTS_AXIS_RECOMPUTE, DTS_RECOMPUTE_FULL);
+    const double span = span_of(recompute, most);
+    bool same = false;
+    for (size_t i = 0; i < w->space->axes[DTS_AXIS_RECOMPUTE].count && span > 0; i++) {
+        const int32_t other = w->space->axes[DTS_AXIS_RECOMPUTE].items[i];
+        same |= span_of(other, most) == span && is_named_before(other, recompute);
     }
-    return what.layers > 1 && (double)what.layers <= most;
+    /* more layers than a chunk has are all of them; nobody needs that who has not asked for it */
+    const bool given = w->space->axes[DTS_AXIS_RECOMPUTE].given;
+    return !same && (given || what.kind != DTS_RECOMPUTE_EVERY || (double)what.layers <= most);
 }
 
 /* With one replica all kinds are the same plan, but only sharded ones put parameters in host memory. (Where experts

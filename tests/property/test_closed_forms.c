@@ -354,9 +354,52 @@ static void shared_experts_hide_exchanges(void **state) {
     }
 }
 
+/* Exchanges of tokens between nodes share the network with gathers and reductions of experts, and take up to three
+ * times as long beside them. */
+static void units_crowd_exchanges_between_nodes(void **state) {
+    (void)state;
+    layout l = {.model = "deepseek-v3",
+                .layers = "8",
+                .cluster = "dgx-h100",
+                .nodes = "8",
+                .stack = "megatron-core",
+                .batch = "128",
+                .length = "4096",
+                .precision = "bf16",
+                .adapters = "",
+                .fp8 = "false",
+                .tensor = "1",
+                .pipeline = "1",
+                .context = "1",
+                .schedule = "1f1b",
+                .chunks = "1",
+                .sequence = "false",
+                .group = "0"};
+    static const char *const experts[] = {"8", "16", "64"}, *const again[] = {"none", "full"};
+    static const char *const shardings[] = {"fsdp", "zero2"}, *const batches[] = {"1", "2"};
+    enum { LAYOUTS = 24 };
+    double sum = 0;
+    for (int i = 0; i < LAYOUTS; i++) {
+        tally t = {0};
+        l.expert = experts[i % 3];
+        l.recompute = again[i / 3 & 1];
+        l.sharding = shardings[i / 6 & 1];
+        l.micro_batch = batches[i / 12];
+        compare_layout(l, (uint64_t)i, &t);
+        const group *g = &t.groups[0];
+        assert_int_equal(g->count, 1);
+        print_message("%s, experts on %s, recompute %s, microbatches of %s: %+.1f %% of time\n", l.sharding, l.expert,
+                      l.recompute, l.micro_batch, 100 * g->time_low);
+        assert_true(g->time < 0.07);
+        sum += g->time;
+    }
+    print_message("mean: %.1f %%\n", 100 * sum / LAYOUTS);
+    assert_true(sum < 0.02 * LAYOUTS);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(closed_forms_are_near),
-                                       cmocka_unit_test(reductions_between_nodes_hide_beside_others),
-                                       cmocka_unit_test(shared_experts_hide_exchanges)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(closed_forms_are_near), cmocka_unit_test(reductions_between_nodes_hide_beside_others),
+        cmocka_unit_test(shared_experts_hide_exchanges), cmocka_unit_test(units_crowd_exchanges_between_nodes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,6 +28,14 @@ double dts_shared_rate_Bps(const dts_cluster *cluster, const dts_transfer *trans
     return transfer->rate_cap_Bps > 0 ? fmin(rate_Bps, transfer->rate_cap_Bps) : rate_Bps;
 }
 
+double dts_network_share(const dts_cluster *cluster, const dts_transfer *transfer, double groups) {
+    if (!(transfer->work_B > 0 && transfer->nic_weight > 0)) {
+        return 0;
+    }
+    const double network_Bps = dts_node_network_Bps(cluster) / (transfer->nic_weight * groups);
+    return dts_shared_rate_Bps(cluster, transfer, groups) / network_Bps;
+}
+
 double dts_shared_collective_s(const dts_cluster *cluster, dts_collective kind, dts_placement placement, double bytes,
                                double groups) {
     dts_transfer t;
@@ -89,8 +97,14 @@ static void add_exchange(const dts_plan *plan, const dts_operator *o, double byt
     }
     dts_transfer t; /* of tokens: as their dispatcher sends them */
     dts_lower_transfer(plan, 0, group, dts_exchange_collective(exchange), bytes, &t);
-    const double rate_Bps = dts_shared_rate_Bps(plan->job.cluster, &t, dts_lower_sharing(plan, group));
-    pass->exchange_s += t.work_B > 0 ? t.latency_s + t.work_B / rate_Bps : t.alone_s;
+    const double groups = dts_lower_sharing(plan, group);
+    const double rate_Bps = dts_shared_rate_Bps(plan->job.cluster, &t, groups);
+    const double seconds = t.work_B > 0 ? t.latency_s + t.work_B / rate_Bps : t.alone_s;
+    pass->exchange_s += seconds;
+    if (dts_network_share(plan->job.cluster, &t, groups) > 1 - 1e-9) {
+        pass->network_s += seconds;
+        pass->network_B += t.work_B;
+    }
     pass->exchanges += dts_captures_exchange(plan->job.stack, o, group) ? 0 : 1;
 }
 
@@ -151,7 +165,11 @@ static void add_read(const dts_plan *plan, const dts_operator *o, dts_pass_cost 
 
 static void add_forward(const dts_plan *plan, const dts_operator *o, const dts_operator_times *t, dts_pass_cost *pass) {
     add_kernels(pass, t->forward_s, launched(plan, o, t->forward_kernels), t->forward_flops);
+    const double before_B = pass->network_B;
     add_exchange(plan, o, o->exchange_B, o->forward_exchange, pass);
+    if (!(before_B > 0) && pass->network_B > 0) {
+        pass->lead_s = pass->kernel_s;
+    }
     pass->exchange_s += t->forward_exchange_s;
     add_least_wait(plan, o, pass);
     add_read(plan, o, pass);

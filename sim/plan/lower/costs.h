@@ -10,6 +10,9 @@
  * exchanges, or of the CUDA graphs of modules that hold them. */
 typedef struct dts_pass_cost {
     double kernel_s, exchange_s;
+    /* of the exchanges, those that a node's network bounds, and what each flow of these sends; of the kernels', those
+     * of a forward before the first of these exchanges */
+    double network_s, network_B, lead_s;
     double product_s; /* of the kernels', those that multiprocessors bound */
     double kernels, exchanges;
     double idle_s;              /* the GPU waits while the host, which has read token counts, goes on */
@@ -118,6 +121,8 @@ double dts_shared_collective_s(const dts_cluster *cluster, dts_collective kind, 
 
 /* The rate of a transfer when its groups alone use the links, B/s. */
 double dts_shared_rate_Bps(const dts_cluster *cluster, const dts_transfer *transfer, double groups);
+/* What it takes of a node's network then; 1: that is what bounds it, 0: it stays inside nodes. */
+double dts_network_share(const dts_cluster *cluster, const dts_transfer *transfer, double groups);
 
 /* Multiprocessors that NCCL takes for a transfer, where a ring at the full rate of the GPU's link takes most. */
 double dts_channel_multiprocessors(const dts_cluster *cluster, const dts_transfer *transfer, double groups,

@@ -62,6 +62,47 @@ static void loaders_may_need_longer_than_an_iteration(void **state) {
     assert_close(time_of("training.global_batch=16 input.workers=3 input.sample_cost=50ms"), 16 * 50e-3 / 3, 1e-4, 0);
 }
 
+/* Three batches an iteration and four loaders meet anew in each: iterations go on in a rhythm of two or three lengths,
+ * and their mean is told. The lengths are those of iterations simulated one after another. */
+static void iterations_in_a_rhythm_are_told_by_their_mean(void **state) {
+    (void)state;
+    static const char *const two_stages =
+        "stack: huggingface-trainer\n"
+        "model: {profile: llama, layers: 4, hidden: 320, heads: 8, vocab: 32000, ffn_hidden: 768,\n"
+        "        parallel_block: shared_norm}\n"
+        "cluster: {profile: gcp-a2-highgpu-8g, nodes: 2, gpus_per_node: 1}\n"
+        "training: {global_batch: 3, micro_batch: 1, sequence_length: 128, precision: tf32, optimizer: muon,\n"
+        "           recompute: {modules: [core_attn, layernorm]}}\n"
+        "parallelism: {pipeline: 2, schedule: zb1p-heuristic, partition: uniform, data_parallel: zero1}\n"
+        "input: {workers: 4, prefetch_factor: 1, sample_cost: 30 ms}\n";
+    static const struct {
+        const char *settings;
+        double mean_ms;
+    } rows[] = {
+        {"stack.launch=6us", (22.5 + 24.456133 + 27.078) / 3},
+        {"stack.launch=12us", (22.5 + 25.512133 + 26.586) / 3},
+        {"stack.launch=27us", 25.356}, /* settles */
+        {"input.sample_cost=26ms", (23.241015 + 23.411118) / 2},
+        {"input.sample_cost=28ms", (23.356 + 25.296133) / 2},
+    };
+    double times_s[sizeof rows / sizeof rows[0]];
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const dts_run_options options = {.explain = true};
+        dts_result *r = simulate_with(&options, NULL, two_stages, rows[i].settings, DTS_OK, NULL);
+        double path_s = 0;
+        for (size_t k = 0; k < r->explanation->path_count; k++) {
+            path_s += r->explanation->path[k].total_s;
+        }
+        assert_close(path_s, r->iteration_time_s, 1e-9, 0);
+        times_s[i] = r->iteration_time_s;
+        assert_close(times_s[i], rows[i].mean_ms * 1e-3, 1e-6, 0);
+        assert_close(sum_of_shares(&r->time_s), r->iteration_time_s, 1e-9, 0);
+        assert_close(r->samples_per_s, 3 / r->iteration_time_s, 1e-9, 0);
+        dts_result_free(r);
+    }
+    assert_true(times_s[0] < times_s[1] && times_s[1] < times_s[2]); /* the slower the host */
+}
+
 /* Without loaders the training loop makes a batch, then issues its passes: whatever lead the host has hides as much. */
 static void without_loaders_loading_adds_to_training(void **state) {
     (void)state;
@@ -207,6 +248,7 @@ int main(void) {
         cmocka_unit_test(nothing_is_loaded_unless_samples_cost_something),
         cmocka_unit_test(the_slower_of_loading_and_training_decides),
         cmocka_unit_test(loaders_may_need_longer_than_an_iteration),
+        cmocka_unit_test(iterations_in_a_rhythm_are_told_by_their_mean),
         cmocka_unit_test(without_loaders_loading_adds_to_training),
         cmocka_unit_test(the_copy_takes_the_host_link),
         cmocka_unit_test(loaders_of_a_node_share_its_cores),
