@@ -251,6 +251,9 @@ int dts_search_rent(dts_tool *tool, const dts_rent_command *c) {
         dts_diag_warning(tool->diag, NULL, NULL, dts_tool_go_on(c->search.store != NULL),
                          "interrupted: %zu of %zu offers searched", made->searched, made->asked);
     }
+    if (status == DTS_OK && made->count > 0 && made->offers[0].scenario != NULL) {
+        dts_subject_warn_tokens(tool, made->offers[0].scenario, c->tokens);
+    }
     const int code = status == DTS_OK ? code_of(made) : dts_tool_exit(status);
     dts_search_export_clear(&export);
     dts_text_free(&study);
