@@ -71,6 +71,19 @@ static void note_rest(exporter *e, const dts_settings *ours) {
     }
 }
 
+/* Flags that the job needs and no key of ours says. */
+static void note_unsaid(const exporter *e, const dts_settings *ours) {
+    for (const dts_unsaid *u = e->launcher->unsaid; u != NULL && u->flag != NULL; u++) {
+        const char *value = u->when == NULL ? NULL : strchr(u->when, '=') + 1;
+        const char *path =
+            value == NULL ? NULL : dts_arena_printf(e->notes->arena, "%.*s", (int)(value - u->when - 1), u->when);
+        const char *given = path == NULL ? NULL : dts_settings_get(ours, path);
+        if (value == NULL || (given != NULL && (strcmp(value, "*") == 0 || strcmp(value, given) == 0))) {
+            dts_notes_add(e->notes, DTS_NOTE_UNSAID, u->text, NULL, "%s", u->flag);
+        }
+    }
+}
+
 /* Two rules may ask for the same flag. */
 static void drop_repeated(dts_settings *theirs) {
     size_t kept = 0;
@@ -96,6 +109,7 @@ static dts_status write(exporter *e, const dts_scenario *scenario, const dts_pla
         return e->status;
     }
     note_rest(e, &ours);
+    note_unsaid(e, &ours);
     drop_repeated(&theirs);
     if (ours.failed || theirs.failed || e->notes->failed) {
         return dts_diag_nomem(e->diag);

@@ -15,6 +15,7 @@ typedef enum dts_note_kind {
     DTS_NOTE_ASSUMED,   /* not written: the launcher's default */
     DTS_NOTE_ELSEWHERE, /* of no concern here; text says why or where it belongs */
     DTS_NOTE_LOST,      /* has no counterpart; text names the nearest */
+    DTS_NOTE_UNSAID,    /* export: a flag of theirs that no scenario has a key for; text has its default */
     DTS_NOTE_UNKNOWN    /* import: nobody knows this key */
 } dts_note_kind;
 
@@ -56,6 +57,13 @@ typedef struct dts_clash {
     const char *one, *other;
 } dts_clash;
 
+/* Export: a flag that the launched job needs and no scenario has a key for, as nothing here depends on it. It is told
+ * of where a setting of ours has this value: "model.rotary=true"; "model.experts=*": any; NULL: always. A table ends
+ * with flag NULL. */
+typedef struct dts_unsaid {
+    const char *when, *flag, *text;
+} dts_unsaid;
+
 /* What a writer may want beside its settings. */
 typedef struct dts_plan_facts {
     const char *name;         /* of the scenario */
@@ -82,6 +90,7 @@ typedef struct dts_launcher {
     const char *stack;                         /* the software profile that goes with it; NULL: any */
     const dts_mapping *rules[DTS_RULE_TABLES]; /* NULL behind the last */
     const dts_remark *elsewhere;               /* export: keys of ours that live elsewhere */
+    const dts_unsaid *unsaid;                  /* export; NULL: none */
     const dts_remark *irrelevant;              /* import: keys of theirs that change nothing here */
     const dts_choice *choices;                 /* import; NULL: none */
     const dts_clash *clashes;                  /* import; NULL: none */

@@ -40,7 +40,11 @@ static const dts_mapping model_rules[] = {
     IN("model.rms_norm=false", ""),
     BOTH("model.gated_ffn=true; model.activation_function=silu", "swiglu=true"),
     IN("model.gated_ffn=true; model.activation_function=silu", "quick-geglu=true"),
+    NEAREST("model.gated_ffn=true; model.activation_function=gelu", "swiglu=true",
+            "Megatron-LM has no flag for GeGLU: SwiGLU is nearest, with the same products"),
     BOTH("model.gated_ffn=false; model.activation_function=gelu", ""),
+    NEAREST("model.gated_ffn=false; model.activation_function=relu", "",
+            "Megatron-LM has no plain ReLU: gelu is written"),
     NEAREST("model.gated_ffn=false; model.activation_function=gelu_new", "",
             "Megatron-LM's GELU is one fused kernel: gelu is written"),
     BOTH("model.bias=false", "disable-bias-linear=true"),
@@ -90,6 +94,10 @@ static const dts_mapping model_rules[] = {
     /* megatron/core/transformer/moe/router.py, TopKRouter: a bias where linear layers have one */
     OUT("model.router_bias=true; model.bias=true", ""),
     OUT("model.router_bias=false", ""),
+    NEAREST("model.router_z_loss=true", "moe-z-loss-coeff=0.001", "with the coefficient of ST-MoE"),
+    OUT("model.router_z_loss=false", ""),
+    IN("model.router_z_loss=false", "num-experts=*; moe-z-loss-coeff=0"),
+    IN("model.router_z_loss=true", "num-experts=*; moe-z-loss-coeff=*"),
     BOTH("model.capacity_factor=@", "moe-expert-capacity-factor=@; moe-pad-expert-input-to-capacity=true"),
     IN("model.capacity_factor=@", "moe-expert-capacity-factor=@"),
     BOTH("model.kv_lora_rank=@", "multi-latent-attention=true; kv-lora-rank=@"),
@@ -348,6 +356,18 @@ static const dts_remark elsewhere[] = {
     {NULL, NULL},
 };
 
+/* arguments.py, transformer_config.py: their defaults. Names of a config.json say where the model has its own. */
+static const dts_unsaid unsaid[] = {
+    {"model.rotary=true", "--rotary-base", "10000 by default; rope_theta of a config.json (Llama 3: 500000)"},
+    {"model.rotary=true", "--use-rope-scaling",
+     "off by default; with --rope-scaling-factor where rope_scaling has rope_type llama3 (Llama 3.1: 8)"},
+    {"model.rotary_scaled=true", "--yarn-rotary-scaling-factor", "with others of --yarn-: rope_scaling, factor"},
+    {NULL, "--norm-epsilon", "1e-5 by default; rms_norm_eps or layer_norm_eps (Qwen 3: 1e-6)"},
+    {"model.experts=*", "--moe-router-score-function", "softmax by default; scoring_func (DeepSeek-V3: sigmoid)"},
+    {"model.experts=*", "--moe-aux-loss-coeff", "0 by default; router_aux_loss_coef (Mixtral 8x7B: 0.02)"},
+    {NULL, NULL, NULL},
+};
+
 #define TIME "no effect on the time of an iteration"
 #define SOFT "the software profile says it (stack.…)"
 #define YARN "model.rotary_scaled says whether cosines and sines have a factor"
@@ -507,7 +527,7 @@ static const dts_remark irrelevant[] = {
     {"moe-router-padding-for-fp8", SOFT},
     {"tp-comm-overlap-", SOFT},
     {"no-async-tensor-model-parallel-allreduce", "reductions are overlapped as stack.tensor_backward_overlap says"},
-    {"moe-z-loss-coeff", TIME},
+    {"moe-z-loss-coeff", "counts with num-experts only"},
     {"moe-per-layer-logging", TIME},
     {"moe-shared-expert-overlap", "counts with moe-shared-expert-intermediate-size only"},
     {"glu-linear-offset", TIME},
@@ -566,6 +586,7 @@ const dts_launcher dts_launcher_megatron = {
     .stack = "megatron-core",
     .rules = {model_rules, training_rules, plan_rules, dts_megatron_expert_rules, dts_megatron_stack_rules, NULL},
     .elsewhere = elsewhere,
+    .unsaid = unsaid,
     .irrelevant = irrelevant,
     .choices = choices,
     .clashes = clashes,

@@ -35,6 +35,7 @@ void dts_notes_write(const dts_notes *notes, const char *prefix, dts_text *out) 
         {DTS_NOTE_USED, "used"},
         {DTS_NOTE_ASSUMED, "defaults of the launcher"},
         {DTS_NOTE_LOST, "not expressed"},
+        {DTS_NOTE_UNSAID, "not in a scenario, to be given where the model's is another"},
         {DTS_NOTE_UNKNOWN, "unknown, not used"},
         {DTS_NOTE_ELSEWHERE, "left aside"},
     };

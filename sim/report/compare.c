@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/differences.h"
 #include "report/format.h"
 #include "report/grid.h"
 #include "report/html_page.h"
@@ -379,47 +380,8 @@ static void write_verdict(const comparison *c, const dts_style *style, dts_text 
 
 /* ---- inputs ----------------------------------------------------------------------------------------------------- */
 
-static const char *input_of(const dts_result *result, const char *key) {
-    for (size_t i = 0; i < result->explanation->input_count; i++) {
-        if (strcmp(result->explanation->inputs[i].key, key) == 0) {
-            return result->explanation->inputs[i].value;
-        }
-    }
-    return NULL;
-}
-
-static bool differs(const comparison *c, const char *key) {
-    const char *first = input_of(c->results[0], key);
-    for (size_t i = 1; i < c->count; i++) {
-        const char *other = input_of(c->results[i], key);
-        if ((first == NULL) != (other == NULL) || (first != NULL && strcmp(first, other) != 0)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The next key with different values, in the order of the first result that has it; NULL: no more. */
-static const char *next_difference(const comparison *c, size_t *result, size_t *index) {
-    for (; *result < c->count; (*result)++, *index = 0) {
-        const dts_explanation *e = c->results[*result]->explanation;
-        while (*index < e->input_count) {
-            const char *key = e->inputs[(*index)++].key;
-            bool told = false;
-            for (size_t i = 0; i < *result && !told; i++) {
-                told = input_of(c->results[i], key) != NULL;
-            }
-            if (!told && differs(c, key)) {
-                return key;
-            }
-        }
-    }
-    return NULL;
-}
-
 static bool inputs_differ(const comparison *c) {
-    size_t result = 0, index = 0;
-    return next_difference(c, &result, &index) != NULL;
+    return dts_next_difference(c->results, c->count, &(dts_difference_cursor){0}) != NULL;
 }
 
 /* What differs, as many as options->rows of the keys; *left: how many more. */
@@ -430,15 +392,16 @@ static dts_grid *inputs_grid(const comparison *c, const dts_compare_options *opt
     }
     dts_grid *grid = dts_grid_new(titles, 1 + c->count, ~0u);
     dts_grid_keep(grid, 1);
-    size_t result = 0, index = 0, count = 0;
-    for (const char *key = next_difference(c, &result, &index); key != NULL;
-         key = next_difference(c, &result, &index)) {
+    dts_difference_cursor at = {0};
+    size_t count = 0;
+    for (const char *key = dts_next_difference(c->results, c->count, &at); key != NULL;
+         key = dts_next_difference(c->results, c->count, &at)) {
         if (options->rows > 0 && count++ >= options->rows) {
             continue;
         }
         dts_grid_add(grid, key);
         for (size_t i = 0; i < c->count; i++) {
-            const char *value = input_of(c->results[i], key);
+            const char *value = dts_input_of(c->results[i], key);
             dts_grid_add(grid, value != NULL ? value : "-");
         }
     }
@@ -535,14 +498,14 @@ dts_status dts_compare_text(const dts_result *const *results, const char *const 
 
 static void add_differences(dts_json *json, cJSON *root, const comparison *c) {
     cJSON *inputs = dts_json_array(json, root, "inputs");
-    size_t result = 0, index = 0;
-    for (const char *key = next_difference(c, &result, &index); key != NULL;
-         key = next_difference(c, &result, &index)) {
+    dts_difference_cursor at = {0};
+    for (const char *key = dts_next_difference(c->results, c->count, &at); key != NULL;
+         key = dts_next_difference(c->results, c->count, &at)) {
         cJSON *object = dts_json_object(json, inputs, NULL);
         dts_json_string(json, object, "key", key);
         cJSON *values = dts_json_array(json, object, "values");
         for (size_t i = 0; i < c->count; i++) {
-            dts_json_string(json, values, NULL, input_of(c->results[i], key));
+            dts_json_string(json, values, NULL, dts_input_of(c->results[i], key));
         }
     }
 }

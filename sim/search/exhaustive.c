@@ -160,18 +160,33 @@ static dts_status collect_rest(dts_search_context *c, dts_top *out, dts_diag *di
     return status;
 }
 
-static dts_status run(dts_search_context *c, dts_diag *diag) {
+static dts_status look(dts_search_context *c, dts_diag *diag) {
     size_t limit = dts_layouts_limit(c);
     dts_status status = dts_layouts_simulate_list(c, &c->best, limit, diag);
     bool left = true;
     while (left && status == DTS_OK && c->screened_count == 0 && c->search->count < limit && !dts_layouts_stopped(c)) {
         dts_top open = {0};
+        const size_t before = c->search->count;
         status = collect_rest(c, &open, diag);
-        left = open.count > 0;
         status = status == DTS_OK ? dts_layouts_simulate_list(c, &open, limit, diag) : status;
+        left = c->search->count > before; /* of what is open, none may be accepted */
         dts_top_free(&open);
     }
     return status;
+}
+
+/* Where only the best is wanted, what is not accepted is looked at only if nothing else fits: two searches would take
+ * twice as long. */
+static dts_status run(dts_search_context *c, dts_diag *diag) {
+    dts_status status = DTS_OK;
+    c->keeps_to_accepted = c->request->accepts != NULL && c->request->only_here;
+    if (c->keeps_to_accepted) {
+        c->only_accepted = true;
+        status = look(c, diag);
+        c->keeps_to_accepted = dts_layouts_best(c) >= 0;
+        c->only_accepted = false;
+    }
+    return status == DTS_OK && !c->keeps_to_accepted ? look(c, diag) : status;
 }
 
 const dts_search_method dts_method_exhaustive = {

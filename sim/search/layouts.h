@@ -59,8 +59,9 @@ struct dts_search_context {
     size_t screened_count, screened_capacity;
     dts_block_cache **caches; /* that no simulation uses now; what they hold speeds up similar candidates */
     size_t cache_count;
-    bool only_accepted; /* what is simulated now is accepted, and compared with such only (accept.c) */
-    bool replays;       /* what is simulated now is asked for its replay next: large plans get it at once (sure.c) */
+    bool keeps_to_accepted; /* nothing else need be looked at: something accepted fits */
+    bool only_accepted;     /* what is simulated now is accepted, and compared with such only (accept.c) */
+    bool replays; /* what is simulated now is asked for its replay next: large plans get it at once (sure.c) */
 };
 
 /* Candidates of one family have the same schedule (or a single stage), share parameters in the same way, have tensor

@@ -163,12 +163,15 @@ static dts_status rule_out(const dts_rent_request *request, dts_offer *offer, dt
 }
 
 /* Few simulations found no plan that surely fits without paying for it, or none that is as good as one that may, and
- * there are more candidates. */
+ * there are more candidates. What cannot be launched is no measure of what can. */
 static bool needs_more(const dts_search *search) {
-    const dts_finding *plan = dts_search_plan(search);
+    const dts_finding *plan = dts_search_plan(search), *first = search->findings;
+    while (plan != NULL && plan->acceptance == DTS_ACCEPTED && first->acceptance == DTS_PASSED_OVER) {
+        first++;
+    }
     const bool sure = plan != NULL && !(plan->outcome.figures.unserved_gib > 0) &&
                       plan->outcome.figures.retry_share < dts_retries_told;
-    return is_open(search) && !search->interrupted && (!sure || !dts_search_tie(search, &search->findings[0], plan));
+    return is_open(search) && !search->interrupted && (!sure || !dts_search_tie(search, first, plan));
 }
 
 /* What was found on it before is forgotten. */
@@ -186,6 +189,9 @@ static dts_status search_offer(const dts_rent_request *request, bool thorough, d
     search.only_here = true;    /* plain baselines and ways out are for those who have chosen a cluster */
     search.base = dts_scenario_get(offer->scenario);
     search.document = dts_text_string(&document);
+    if (request->asks != NULL) {
+        request->asks(request->asks_context, offer, &search);
+    }
     dts_status status = document.failed ? dts_diag_nomem(diag) : request->space->run(&search, &offer->search, diag);
     dts_text_free(&document);
     if (status != DTS_OK || offer->search == NULL) {

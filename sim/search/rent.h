@@ -10,6 +10,11 @@ typedef struct dts_rent_price {
     const char *cluster, *usd_per_hour;
 } dts_rent_price;
 
+typedef struct dts_offer dts_offer;
+
+/* Lets the launcher of an offer's software say which plans may be its answer (search->accepts). */
+typedef void dts_rent_asks(void *context, const dts_offer *offer, dts_search_request *search);
+
 typedef struct dts_rent_request {
     const char *path; /* the scenario's file */
     const dts_override *overrides;
@@ -30,9 +35,11 @@ typedef struct dts_rent_request {
     /* of each offer at first, before those that an answer names are searched as search says; 0: as search says */
     size_t first_simulations;
     const dts_search_space *space;
+    dts_rent_asks *asks; /* before each search of an offer; NULL: every plan may be the answer */
+    void *asks_context;
 } dts_rent_request;
 
-typedef struct dts_offer {
+struct dts_offer {
     const char *cluster, *nodes; /* as asked, or the scenario's number of nodes; borrowed. NULL: the scenario's own */
     const char *price;           /* of a node, where the request names one; borrowed. NULL: the profile's */
     dts_scenario *scenario;      /* NULL: it could not be read */
@@ -44,7 +51,7 @@ typedef struct dts_offer {
     bool thorough;               /* searched as the request says, not only at first */
     bool in_time, in_budget;     /* where there is a deadline, a budget; of an unknown price nobody knows */
     bool pareto;                 /* nothing else is sooner and cheaper */
-} dts_offer;
+};
 
 typedef struct dts_rent {
     /* best first: within the limits before others, then by the objective; those without a plan at the end */

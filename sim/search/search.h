@@ -79,7 +79,8 @@ typedef struct dts_search_request {
     const atomic_bool *stop;
     dts_search_progress *progress;
     void *progress_context;
-    bool only_here;              /* the best: no baselines, no way out where nothing fits, no count of the others */
+    bool only_here; /* the best: no baselines, no way out where nothing fits, no count of the others, and what is not
+                       accepted only where nothing else fits */
     dts_search_accepts *accepts; /* NULL: every plan may be the answer */
     void *accepts_context;
     bool only_offered; /* among the schedules that are searched unless --over names some: those that the stack offers */

@@ -428,7 +428,9 @@ static dts_finding *surest(const dts_search_context *c) {
 
 /* Where the best that surely fits is none that somebody can run, those that are get the same once more. */
 dts_status dts_layouts_assure(dts_search_context *c, dts_diag *diag) {
+    c->only_accepted = c->keeps_to_accepted;
     dts_status status = assure(c, diag);
+    c->only_accepted = false;
     dts_finding *best = status == DTS_OK && c->request->accepts != NULL ? surest(c) : NULL;
     status = best != NULL ? dts_layouts_ask_finding(c, best, diag) : status;
     if (best == NULL || best->acceptance != DTS_PASSED_OVER || status != DTS_OK || dts_layouts_stopped(c)) {

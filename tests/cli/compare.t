@@ -113,7 +113,7 @@ $ dtsim compare pipelines/1f1b --with training.sequence_length=1024 --format jso
 $ dtsim compare pipelines/1f1b --with training.global_batch=64 --width 200 | sed -n 4,5p
 B is the fastest; A has 93 % of B's tokens/s.
 An iteration is 65,536 tokens in A, 131,072 in B: tokens/s compare, iteration times do not.
-$ dtsim compare gcp-data-parallel/scaling-ddp --with cluster=dgx-a100-80gb --with cluster.gpu.memory=4GB | grep USD | sed 's/[0-9.]\{4,\}/#/g'
+$ dtsim compare gcp-data-parallel/scaling-ddp --with cluster=dgx-a100-80gb --with cluster.gpu.memory=4GB | grep '^  USD' | sed 's/[0-9.]\{4,\}/#/g'
   USD/h                    #         -                #  +0.0 %
   USD / billion tokens      554         -                   -
 % Of clusters with other numbers of GPUs, tokens/s say little; memory is held against what each GPU has.
@@ -174,3 +174,14 @@ $ dtsim run large.yaml --format json | grep -c '"detail":.*"block"'
 1
 $ for c in run 'compare --with training.optimizer=lion'; do dtsim $c large.yaml --format json | tr -d '\t' | grep -m1 '^"iteration_time_s"'; done | sort -u | wc -l
 1
+% What was set comes first, then the job and its sizes, then what profiles hold.
+$ dtsim compare planning/llama-3-8b --with "cluster=dgx-b200 cluster.nodes=4" --rows 5 --width 120 2>/dev/null | sed -nE '/^What differs/,$s/^  ([a-z.]+) .*/\1/p'
+key
+cluster
+cluster.nodes
+cluster.gpu
+cluster.price
+cluster.name
+and
+$ dtsim compare planning/llama-3-8b gcp-data-parallel/scaling-ddp --rows 18 --width 120 2>/dev/null | sed -nE '/^What differs/,$s/^  ([a-z_.]+) .*/\1/p' | paste -sd ' '
+key model model.layers model.hidden model.heads model.kv_heads model.ffn_hidden model.vocab model.expected_parameters cluster cluster.gpu cluster.price cluster.nodes stack training.global_batch training.micro_batch training.sequence_length training.precision training.optimizer and

@@ -23,6 +23,8 @@ $ dtsim export pipelines/interleaved-1f1b --to megatron-lm
 #   parallelism.data_parallel = ddp
 #   stack.fuse.loss = true
 #   stack.fp32_gradients = true
+# not in a scenario, to be given where the model's is another:
+#   --norm-epsilon: 1e-5 by default; rms_norm_eps or layer_norm_eps (Qwen 3: 1e-6)
 # left aside:
 #   cluster = dgx-a100-80gb: is the machine
 #   stack = megatron-core: is the installed software
@@ -52,9 +54,13 @@ torchrun --nnodes 1 --nproc-per-node 4 pretrain_gpt.py "$@" \
     --cross-entropy-fusion-impl te \
     --accumulate-allreduce-grads-in-fp32 \
     --ddp-bucket-size 40000000
+warning: a scenario does not say, and megatron-lm takes defaults for: --norm-epsilon
+  help: the file says what each is by default, and where the model's own stands
 $ dtsim export pipelines/zbv --to megatron-lm -o out.sh; grep -c . out.sh > lines; tail -3 out.sh
 warning: megatron-lm cannot express parallelism.schedule = zbv
   help: Megatron-LM has 1F1B and its interleaved form: interleaved-1f1b is nearest
+warning: a scenario does not say, and megatron-lm takes defaults for: --norm-epsilon
+  help: the file says what each is by default, and where the model's own stands
     --cross-entropy-fusion-impl te \
     --accumulate-allreduce-grads-in-fp32 \
     --ddp-bucket-size 40000000
@@ -410,6 +416,8 @@ $ sed 's/hybrid/e4m3 --fp8-recipe blockwise/' fp8.sh > blocks.sh; dtsim import b
   fp8:
     recipe: blockwise
   precision: fp8
+warning: a scenario does not say, and megatron-lm takes defaults for: --norm-epsilon
+  help: the file says what each is by default, and where the model's own stands
     --fp8-format e4m3 \
     --fp8-recipe blockwise \
 % what is no recipe is refused, what does nothing without another flag is warned about, fp4 and mxfp8 are precisions
@@ -472,6 +480,8 @@ stack:
   experts_sms: 24
   experts: sequential
 $ DTSIM_DATA=$DATA dtsim export deepep.yaml --to megatron-lm | grep -E -- '--(moe-.*(deepep|dispatcher)|activation)'
+warning: a scenario does not say, and megatron-lm takes defaults for: --rotary-base, --use-rope-scaling, --norm-epsilon, --moe-router-score-function, --moe-aux-loss-coeff
+  help: the file says what each is by default, and where the model's own stands
     --moe-token-dispatcher-type flex \
     --moe-enable-deepep \
     --moe-deepep-num-sms 24 \
@@ -484,12 +494,18 @@ $ sed 's/flex/alltoall --moe-shared-expert-intermediate-size 2048 --moe-shared-e
   shared_expert_ffn_hidden: 2048
   shared_expert_overlap: true
 $ DTSIM_DATA=$DATA dtsim export beside.yaml --to megatron-lm | grep -e shared-expert
+warning: a scenario does not say, and megatron-lm takes defaults for: --rotary-base, --use-rope-scaling, --norm-epsilon, --moe-router-score-function, --moe-aux-loss-coeff
+  help: the file says what each is by default, and where the model's own stands
     --moe-shared-expert-intermediate-size 2048 \
     --moe-shared-expert-overlap \
 $ DTSIM_DATA=$DATA dtsim export beside.yaml --set stack.shared_expert_overlap=false --to megatron-lm | grep -e shared-expert
+warning: a scenario does not say, and megatron-lm takes defaults for: --rotary-base, --use-rope-scaling, --norm-epsilon, --moe-router-score-function, --moe-aux-loss-coeff
+  help: the file says what each is by default, and where the model's own stands
     --moe-shared-expert-intermediate-size 2048 \
 % all-to-alls are written, as Megatron-LM gathers all tokens unless it is told; what a file leaves out is told, too
 $ DTSIM_DATA=$DATA dtsim export experts/mixtral-2-dgx --to megatron-lm | grep -e --moe-token
+warning: a scenario does not say, and megatron-lm takes defaults for: --rotary-base, --use-rope-scaling, --norm-epsilon, --moe-router-score-function, --moe-aux-loss-coeff
+  help: the file says what each is by default, and where the model's own stands
     --moe-token-dispatcher-type alltoall \
 $ sed 's/--moe-token.*--activation/--activation/' deepep.args > gathered.args; dtsim import gathered.args --set cluster=dgx-h100 -o gathered.yaml 2>&1 | grep -E 'warning|help'; sed 's/flex/allgather/' deepep.args > asked.args; dtsim import asked.args --set cluster=dgx-h100 -o asked.yaml 2>&1 | grep -E 'warning|help'; grep -E 'cross_once|domain' gathered.yaml asked.yaml
 gathered.args:1:192: warning: tokens are gathered by all ranks of an expert group, as --moe-token-dispatcher-type is left out
@@ -505,9 +521,13 @@ word.args:1:339: error: unknown value 'all2all' of moe-token-dispatcher-type
   help: did you mean 'alltoall'? known: alltoall, flex, allgather, alltoall_seq
 % inside a rack tokens are sent by HybridEP, experts that all lie on their own rank need nobody to send them
 $ printf 'model: qwen3-30b-a3b\ncluster: {profile: gb200-nvl72, nodes: 8, gpus_per_node: 4}\nstack: megatron-core\ntraining: {global_batch: 64, micro_batch: 1, sequence_length: 4096, precision: bf16}\nparallelism: {expert: 32, data_parallel: zero1}\n' > rack.yaml; for E in 32 1; do dtsim export rack.yaml --set parallelism.expert=$E --to megatron-lm -o rack.sh; grep -E -e '--moe-(token|flex)' rack.sh; dtsim import rack.sh --set 'cluster={profile: gb200-nvl72, nodes: 8, gpus_per_node: 4}' -o back.yaml; dtsim run rack.yaml --set parallelism.expert=$E | grep Iteration > was; dtsim run back.yaml | grep Iteration | diff was - && echo same; done
+warning: a scenario does not say, and megatron-lm takes defaults for: --rotary-base, --use-rope-scaling, --norm-epsilon, --moe-router-score-function, --moe-aux-loss-coeff
+  help: the file says what each is by default, and where the model's own stands
     --moe-token-dispatcher-type flex \
     --moe-flex-dispatcher-backend hybridep \
 same
+warning: a scenario does not say, and megatron-lm takes defaults for: --rotary-base, --use-rope-scaling, --norm-epsilon, --moe-router-score-function, --moe-aux-loss-coeff
+  help: the file says what each is by default, and where the model's own stands
     --moe-token-dispatcher-type alltoall \
 same
 $ dtsim export rack.yaml --set training.precision=fp16 --to megatron-lm
@@ -520,12 +540,18 @@ rack.yaml:5:23: error: megatron-lm cannot express parallelism.expert 32 [paralle
 $ dtsim export rack.yaml --set cluster.nodes=32 --set parallelism.expert=128 --set training.global_batch=128 --to megatron-lm -o /dev/null; dtsim export rack.yaml --set stack.device_dispatcher=deepep --to megatron-lm -o /dev/null; dtsim export rack.yaml --set cluster=dgx-h100 --set cluster.nodes=4 --set stack.tokens_cross_once=true --to megatron-lm -o /dev/null
 warning: megatron-lm cannot express stack.tokens_cross_once = false
   help: DeepEP and HybridEP send a token once to a node: set stack.tokens_cross_once=true
+warning: a scenario does not say, and megatron-lm takes defaults for: --rotary-base, --use-rope-scaling, --norm-epsilon, --moe-router-score-function, --moe-aux-loss-coeff
+  help: the file says what each is by default, and where the model's own stands
 warning: megatron-lm cannot express stack.device_dispatch_waits = false
   help: DeepEP's host waits for the counts of rows before they are sent: set stack.device_dispatch_waits=true
+warning: a scenario does not say, and megatron-lm takes defaults for: --rotary-base, --use-rope-scaling, --norm-epsilon, --moe-router-score-function, --moe-aux-loss-coeff
+  help: the file says what each is by default, and where the model's own stands
 --set: warning: cluster=dgx-h100 replaces the scenario's gpus_per_node
   help: cluster.profile=dgx-h100 keeps them
 warning: megatron-lm cannot express stack.tokens_cross_once = true
   help: all-to-alls send a token to a node for each of its experts there: DeepEP, which does not, is nearest
+warning: a scenario does not say, and megatron-lm takes defaults for: --rotary-base, --use-rope-scaling, --norm-epsilon, --moe-router-score-function, --moe-aux-loss-coeff
+  help: the file says what each is by default, and where the model's own stands
 % what Megatron-LM refuses to combine is refused both ways
 $ sed 's/--expert-model/--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 1 --overlap-moe-expert-parallel-comm --expert-model/; s/size 16/size 8/' beside.args > both.args; dtsim import both.args --set cluster=dgx-h100
 both.args:1:528: error: both 'moe-shared-expert-overlap' and 'overlap-moe-expert-parallel-comm' are on
@@ -551,7 +577,11 @@ export CUDA_DEVICE_MAX_CONNECTIONS=8
     --no-gradient-accumulation-fusion \
 warning: megatron-lm cannot express stack.accumulate_kernel = false
   help: --use-torch-fsdp2 adds gradients with a kernel of its own: set stack.accumulate_kernel=true
+warning: a scenario does not say, and megatron-lm takes defaults for: --rotary-base, --use-rope-scaling, --norm-epsilon
+  help: the file says what each is by default, and where the model's own stands
 $ DTSIM_DATA=$DATA dtsim export torch-fsdp.yaml --set parallelism.data_parallel=zero3 --to megatron-lm | grep -E '^export|  --.*(fsdp|fusion)'
+warning: a scenario does not say, and megatron-lm takes defaults for: --rotary-base, --use-rope-scaling, --norm-epsilon
+  help: the file says what each is by default, and where the model's own stands
 export CUDA_DEVICE_MAX_CONNECTIONS=8
     --use-megatron-fsdp \
     --ckpt-format fsdp_dtensor \
@@ -564,10 +594,12 @@ $ for set in parallelism.shard_group=8 training.precision=fp16 model.tied_embedd
   help: --optimizer-cpu-offload needs the distributed optimizer: set parallelism.data_parallel=zero1
 $ for zero in zero1 zero2 zero3; do DTSIM_DATA=$DATA dtsim export torch-fsdp.yaml --set offload.optimizer=cpu --set parallelism.data_parallel=$zero --to megatron-lm 2>&1 | grep -E 'help|--optimizer-cpu'; done
     --optimizer-cpu-offload \
+  help: the file says what each is by default, and where the model's own stands
   help: --optimizer-cpu-offload does not start beside Megatron-FSDP: set parallelism.data_parallel=zero1
   help: --optimizer-cpu-offload does not start beside Megatron-FSDP: set parallelism.data_parallel=zero1
 $ for set in training.recompute=none training.recompute=full 'training.recompute={modules: [layernorm]}' stack.cuda_graphs=layers parallelism.pipeline=2; do DTSIM_DATA=$DATA dtsim export torch-fsdp.yaml --set offload.activations=cpu --set parallelism.data_parallel=zero1 --set "$set" --to megatron-lm 2>&1 | grep -E 'help|--cpu'; done
     --cpu-offloading-num-layers 31 \
+  help: the file says what each is by default, and where the model's own stands
   help: --cpu-offloading-num-layers takes no recomputation: set training.recompute=none, or offload.activations=none
   help: --cpu-offloading-num-layers takes no recomputation: set training.recompute=none, or offload.activations=none
   help: --cpu-offloading-num-layers takes no CUDA graphs: set stack.cuda_graphs=none, or offload.activations=none
@@ -575,13 +607,14 @@ $ for set in training.recompute=none training.recompute=full 'training.recompute
 $ for set in training.recompute=full training.recompute=none; do DTSIM_DATA=$DATA dtsim export torch-fsdp.yaml --set 'offload={activations: cpu, activation_layers: 20}' --set parallelism.data_parallel=zero1 --set "$set" --to megatron-lm > layers.sh 2> layers.err; grep -hE 'help|--cpu' layers.sh layers.err; done
   help: --cpu-offloading-num-layers takes no recomputation: set training.recompute=none, or offload.activations=none
     --cpu-offloading-num-layers 20 \
+  help: the file says what each is by default, and where the model's own stands
 $ dtsim import layers.sh --set cluster=dgx-h100 --set stack=megatron-core | grep -A3 '^offload'
 offload:
   optimizer: none
   activations: cpu
   activation_layers: 20
 $ sed 's/num-layers 20/num-layers 32/' layers.sh > all.sh; dtsim import all.sh --set cluster=dgx-h100 --set stack=megatron-core 2>&1 | grep -E 'error|help'
-all.sh:58:5: error: activations of the first 32 layers are to be offloaded, and the model has 32: copies have the time of the others [offload.activation_layers]
+all.sh:62:5: error: activations of the first 32 layers are to be offloaded, and the model has 32: copies have the time of the others [offload.activation_layers]
   help: leave it out: those of all layers, or name fewer than the model has
 $ DTSIM_DATA=$DATA dtsim export torch-fsdp.yaml --set model=gpt-oss-120b --set parallelism.data_parallel=zero1 --set model.router_bias=true --to megatron-lm 2>&1 | grep -E 'router_bias'
 [1]
@@ -593,21 +626,29 @@ $ DTSIM_DATA=$DATA dtsim export torch-fsdp.yaml --set offload.optimizer=cpu --se
     --use-precision-aware-optimizer \
 warning: megatron-lm cannot express stack.fp8.primary_weights = true
   help: --fp8-param-gather beside --optimizer-cpu-offload needs --fp8-recipe delayed: bf16 weights are gathered
+warning: a scenario does not say, and megatron-lm takes defaults for: --rotary-base, --use-rope-scaling, --norm-epsilon
+  help: the file says what each is by default, and where the model's own stands
 $ sed 's/--bf16/--bf16 --moe-flex-dispatcher-backend deepep --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather/' deepep.args > gather.args; dtsim import gather.args --set cluster=dgx-h100 -o gather.yaml; grep -A3 '^stack' gather.yaml
 stack:
   profile: megatron-core
   ddp:
     overlap_gather: true
 $ DTSIM_DATA=$DATA dtsim export gather.yaml --to megatron-lm | grep -e --overlap
+warning: a scenario does not say, and megatron-lm takes defaults for: --rotary-base, --use-rope-scaling, --norm-epsilon, --moe-router-score-function, --moe-aux-loss-coeff
+  help: the file says what each is by default, and where the model's own stands
     --overlap-grad-reduce \
     --overlap-param-gather \
 $ DTSIM_DATA=$DATA dtsim export gather.yaml --set stack.ddp.overlap_gather=false --to megatron-lm | grep -e --overlap
+warning: a scenario does not say, and megatron-lm takes defaults for: --rotary-base, --use-rope-scaling, --norm-epsilon, --moe-router-score-function, --moe-aux-loss-coeff
+  help: the file says what each is by default, and where the model's own stands
     --overlap-grad-reduce \
 $ sed 's/--expert-model/--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 1 --overlap-moe-expert-parallel-comm --expert-model/; s/size 16/size 8/' deepep.args > turns.args; dtsim import turns.args --set cluster=dgx-h100 -o turns.yaml; grep -E 'schedule:|virtual' turns.yaml
 #   num-layers-per-virtual-pipeline-stage = 1 (line 1)
   schedule: interleaved-1f1b-moe-overlap
   virtual_stages: 2
 $ DTSIM_DATA=$DATA dtsim export turns.yaml --to megatron-lm | grep -E -e '--(num-virtual|overlap-moe)'
+warning: a scenario does not say, and megatron-lm takes defaults for: --rotary-base, --use-rope-scaling, --norm-epsilon, --moe-router-score-function, --moe-aux-loss-coeff
+  help: the file says what each is by default, and where the model's own stands
     --num-virtual-stages-per-pipeline-rank 2 \
     --overlap-moe-expert-parallel-comm \
 $ sed 's/--moe-enable-deepep/--moe-flex-dispatcher-backend hybridep/' deepep.args > hybrid.args; dtsim import hybrid.args --set cluster=gb200-nvl72 -o hybrid.yaml; grep -A6 '^stack' hybrid.yaml
@@ -619,15 +660,21 @@ stack:
   device_dispatcher: hybridep
   experts_sms: 24
 $ DTSIM_DATA=$DATA dtsim export hybrid.yaml --to megatron-lm | grep -E -e '--moe-.*(ep|dispatcher)'
+warning: a scenario does not say, and megatron-lm takes defaults for: --rotary-base, --use-rope-scaling, --norm-epsilon, --moe-router-score-function, --moe-aux-loss-coeff
+  help: the file says what each is by default, and where the model's own stands
+#   --moe-router-score-function: softmax by default; scoring_func (DeepSeek-V3: sigmoid)
     --moe-token-dispatcher-type flex \
     --moe-flex-dispatcher-backend hybridep \
     --moe-hybridep-num-sms 24 \
 % a layout of stages takes the place of their number: Megatron-LM refuses both
 $ printf 'model: {profile: llama-3-8b, layers: 30}\ncluster: {profile: dgx-h100, nodes: 2}\nstack: megatron-core\ntraining: {global_batch: 64, micro_batch: 1, sequence_length: 4096, precision: bf16}\nparallelism: {tensor: 2, pipeline: 4, virtual_stages: 2, schedule: interleaved-1f1b}\n' > uneven.yaml; DTSIM_DATA=$DATA dtsim export uneven.yaml --to megatron-lm | grep -E 'virtual|layout'
+warning: a scenario does not say, and megatron-lm takes defaults for: --rotary-base, --use-rope-scaling, --norm-epsilon
+  help: the file says what each is by default, and where the model's own stands
     --pipeline-model-parallel-layout 'Ettt|tttt|tttt|tttt|tttt|tttt|tttt|tttL' \
 $ DTSIM_DATA=$DATA dtsim export uneven.yaml --set parallelism.schedule=dualpipev --to megatron-lm 2>&1 | grep -E -e '--num-virtual|-layout|help'
     --pipeline-model-parallel-layout 'Ettt|tttt|tttt|tttt|tttt|tttt|tttt|tttL' \
   help: Megatron-LM has 1F1B and its interleaved form: 1F1B or that, by its layout, is nearest
+  help: the file says what each is by default, and where the model's own stands
 % gpt-oss: YaRN's factor and the clamp of activations, there and back; a factor of one is none
 $ printf 'torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --num-layers 36 --hidden-size 2880 --num-attention-heads 64 --kv-channels 64 --seq-length 4096 --max-position-embeddings 40960 --position-embedding-type yarn --rotary-base 150000 --yarn-rotary-scaling-factor 32 --normalization RMSNorm --padded-vocab-size 201088 --quick-geglu --glu-linear-offset 1.0 --activation-func-clamp-value 7.0 --num-experts 128 --moe-router-topk 4 --moe-layer-freq "([0]*1+[1])*18" --micro-batch-size 1 --global-batch-size 32 --bf16\n' > oss.args; dtsim import oss.args --set cluster=dgx-h100 -o oss.yaml; grep -E 'rotary|yarn|clamp|gated|moe_every' oss.yaml
 #   position-embedding-type = yarn (line 1)
@@ -661,9 +708,9 @@ $ printf 'model: gemma-3-27b\ncluster: {profile: dgx-h100, nodes: 1}\nstack: meg
     --window-size 1023,0 \
     --window-attn-skip-freq 6 \
 $ dtsim import w.sh --set cluster=dgx-h100 2>/dev/null | grep -E '(window|global)'
-#   window-size = 1023,0 (line 50)
-#   window-attn-skip-freq = 6 (line 51)
-#   global-batch-size = 8 (line 55)
+#   window-size = 1023,0 (line 54)
+#   window-attn-skip-freq = 6 (line 55)
+#   global-batch-size = 8 (line 59)
   attention_window: 1024
   first_global_layers: 0
   global_every: 6
@@ -1096,12 +1143,16 @@ $ sed 's/--activations.*/--recompute-granularity selective --recompute-modules m
 offload:
   optimizer: none
   activations: none
+warning: a scenario does not say, and megatron-lm takes defaults for: --norm-epsilon
+  help: the file says what each is by default, and where the model's own stands
     --recompute-granularity selective \
     --recompute-modules layernorm mlp \
 % Megatron-LM's modules of CUDA graphs, under both names of the flag, and back; all of a layer, and of an iteration
 $ sed 's/--activations.*/--cuda-graph-impl transformer_engine --cuda-graph-scope attn mlp/' $DATA/tests/golden/interop/narayanan-2021.args > graphs.args; dtsim import graphs.args --from megatron-lm --set cluster=dgx-a100-80gb --set cluster.nodes=384 --set stack=megatron-core -o graphs.yaml; grep cuda_graph graphs.yaml; DTSIM_DATA=$DATA dtsim export ./graphs.yaml --to megatron-lm | grep -E '^ *--cuda-graph'
   cuda_graphs: layers
   cuda_graph_modules: [attn mlp]
+warning: a scenario does not say, and megatron-lm takes defaults for: --norm-epsilon
+  help: the file says what each is by default, and where the model's own stands
     --cuda-graph-impl transformer_engine \
     --cuda-graph-scope attn mlp
 $ for graph in 'transformer_engine --cuda-graph-modules attn' 'local --cuda-graph-modules mlp' 'local' 'transformer_engine --cuda-graph-scope full' 'full_iteration' 'none' 'transformer_engine --cuda-graph-modules mamba'; do sed "s/--activations.*/--cuda-graph-impl $graph/" $DATA/tests/golden/interop/narayanan-2021.args > graphs.args; echo "$graph"; dtsim import graphs.args --from megatron-lm --set cluster=dgx-a100-80gb --set cluster.nodes=384 --set stack=megatron-core 2>&1 | grep -E '^  cuda_graph|error'; done
@@ -1189,6 +1240,8 @@ $ printf 'torchrun --nproc-per-node 8 --nnodes 8 pretrain_gpt.py --num-layers 22
   partition: [5, 7, 7, 3]
 $ sed 's/--decoder-first.*/--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split/' ends.sh > counts.sh; dtsim import counts.sh --set cluster=dgx-a100-80gb -o counts.yaml; grep partition counts.yaml; dtsim export counts.yaml --to megatron-lm | grep layout
   partition: [5, 6, 6, 5]
+warning: a scenario does not say, and megatron-lm takes defaults for: --norm-epsilon
+  help: the file says what each is by default, and where the model's own stands
     --pipeline-model-parallel-layout 'Ettttt|tttttt|tttttt|tttttL' \
 $ sed 's/--decoder-first.*/--account-for-embedding-in-pipeline-split/' ends.sh > odd.sh; dtsim import odd.sh --set cluster=dgx-a100-80gb 2>&1 | cut -c1-120
 odd.sh:1:268: error: 22 layers cannot be laid over 4 virtual stages like this
@@ -1203,11 +1256,15 @@ groups.sh:1:235: warning: tokens are gathered by all ranks of an expert group, a
   experts: 64
   nodes_per_token: 4
   experts: sequential
+warning: a scenario does not say, and megatron-lm takes defaults for: --norm-epsilon, --moe-router-score-function, --moe-aux-loss-coeff
+  help: the file says what each is by default, and where the model's own stands
 # groups as Megatron-LM arguments. Give data, tokenizer and learning rate as "$@".
     --moe-router-group-topk 4 \
     --moe-router-num-groups 8 \
 % Gradients that are reduced behind the last backward pass, in one bucket.
 $ dtsim export pipelines/1f1b --set stack=megatron-core-no-overlap --to megatron-lm | tail -n 4
+warning: a scenario does not say, and megatron-lm takes defaults for: --norm-epsilon
+  help: the file says what each is by default, and where the model's own stands
     --pipeline-model-parallel-size 4 \
     --cross-entropy-loss-fusion \
     --cross-entropy-fusion-impl te \
@@ -1218,9 +1275,9 @@ $ dtsim export optimizers/llama-3-8b-muon --to megatron-lm 2> /dev/null | grep -
 $ dtsim export optimizers/llama-3-8b-muon --to megatron-lm --set stack.optimizer.newton_schulz_steps=7 -o muon.sh 2> /dev/null; grep -e '--muon' muon.sh; sed -i 's/--muon/--muon-tp-mode duplicated --muon/' muon.sh; dtsim import muon.sh --set cluster=dgx-h100 --set cluster.nodes=2 --set stack=megatron-core | grep -E 'muon|newton'
     --muon-num-ns-steps 7 \
 # Imported from muon.sh.
-#   optimizer = muon (line 53)
-#   muon-num-ns-steps = 7 (line 54)
-#   muon-tp-mode = duplicated (line 54): simulated as blockwise, each rank's part of a matrix for itself: with duplicated or distributed, ranks exchange their parts and the step takes a different time
+#   optimizer = muon (line 57)
+#   muon-num-ns-steps = 7 (line 58)
+#   muon-tp-mode = duplicated (line 58): simulated as blockwise, each rank's part of a matrix for itself: with duplicated or distributed, ranks exchange their parts and the step takes a different time
 name: muon
     newton_schulz_steps: 7
   optimizer: muon
@@ -1518,6 +1575,8 @@ training:
 % Steps and samples of a run become its tokens, and go back.
 $ printf 'torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 --max-position-embeddings 1024 --vocab-size 32000 --micro-batch-size 1 --global-batch-size 32 --bf16 --train-samples 64000\n' > samples.sh; dtsim import samples.sh --set cluster=dgx-h100 -o samples.yaml; grep tokens samples.yaml; dtsim export samples.yaml --to megatron-lm | grep train-; dtsim export samples.yaml --to torchtitan-toml | grep steps
   tokens: 65536000
+warning: a scenario does not say, and megatron-lm takes defaults for: --norm-epsilon
+  help: the file says what each is by default, and where the model's own stands
     --train-iters 2000 \
 warning: torchtitan-toml cannot express training.precision = bf16
   help: fp32 weights that FSDP casts for use are nearest, and nothing else casts beside pipelines and tensor parallelism; training.dtype=bfloat16 keeps no master copy
@@ -1581,6 +1640,7 @@ warning: not in the file: training.adapters
   help: the script's: get_peft_model()
 warning: megatron-lm cannot express training.adapters = {lora: {rank: 16, targets: all-linear}}
   help: its scripts train all weights; Megatron-Bridge's recipes have adapters
+warning: a scenario does not say, and megatron-lm takes defaults for: --rotary-base, --use-rope-scaling, --norm-epsilon
 warning: torchtitan cannot express training.adapters = {lora: {rank: 16, targets: all-linear}}
   help: all weights are trained: torchtune's recipes have adapters
 warning: torchtitan cannot express training.precision = bf16
@@ -1861,3 +1921,22 @@ $ printf '[model]\nname = "llama3"\nflavor = "405B"\n[training]\nlocal_batch_siz
 error: the batch is left to the number of replicas, and tensor × context × pipeline of this file do not divide 8 GPUs [training.global_batch]
   help: say how many nodes there are, --set cluster.nodes=8, or --set training.global_batch=512
   global_batch: 4
+% What a job needs and no scenario says is named, and what Megatron-LM has no flag for has the nearest written.
+$ dtsim export planning/llama-3-8b --set model=gemma-2-9b --set stack=megatron-core --set parallelism.data_parallel=zero1 --set training.precision=bf16 --to megatron-lm 2>&1 >gemma.sh | grep -A 1 -E 'gated|does not say'; grep -A 4 'not in a scenario' gemma.sh; grep -c -e --swiglu gemma.sh
+warning: megatron-lm cannot express model.gated_ffn = true
+  help: Megatron-LM has no flag for GeGLU: SwiGLU is nearest, with the same products
+--
+warning: a scenario does not say, and megatron-lm takes defaults for: --rotary-base, --use-rope-scaling, --norm-epsilon
+  help: the file says what each is by default, and where the model's own stands
+# not in a scenario, to be given where the model's is another:
+#   --rotary-base: 10000 by default; rope_theta of a config.json (Llama 3: 500000)
+#   --use-rope-scaling: off by default; with --rope-scaling-factor where rope_scaling has rope_type llama3 (Llama 3.1: 8)
+#   --norm-epsilon: 1e-5 by default; rms_norm_eps or layer_norm_eps (Qwen 3: 1e-6)
+# left aside:
+1
+$ dtsim export planning/llama-3-8b --set model=mixtral-8x7b --set model.router_z_loss=true --set stack=megatron-core --set parallelism.data_parallel=zero1 --set training.precision=bf16 --to megatron-lm -o mixtral.sh 2>/dev/null; grep -E -e '--moe-(router|aux|z)' mixtral.sh; dtsim import mixtral.sh --set cluster=dgx-h100 | grep z_loss
+#   --moe-router-score-function: softmax by default; scoring_func (DeepSeek-V3: sigmoid)
+#   --moe-aux-loss-coeff: 0 by default; router_aux_loss_coef (Mixtral 8x7B: 0.02)
+    --moe-router-topk 2 \
+    --moe-z-loss-coeff 0.001 \
+  router_z_loss: true

@@ -341,3 +341,9 @@ $ dtsim run fine-tuning/lora-8b --set training.adapters=none --set model=llama-3
 	"other_trainings":	[{
 			"change":	"training.adapters={lora: {rank: 16, targets: all-linear, base: nf4}}",
 			"fits":	true,
+% A whole run of less than one batch is a mistake.
+$ dtsim run planning/llama-3-8b --tokens 100 2>&1 >/dev/null; dtsim run planning/llama-3-8b --set training.tokens=1M 2>&1 >/dev/null
+warning: a whole run of 100 tokens is less than one global batch, of 8388608 [training.tokens]
+  help: count all tokens of the run, with a unit such as M, B or T: did you mean 100B?
+warning: a whole run of 1000000 tokens is less than one global batch, of 8388608 [training.tokens]
+  help: count all tokens of the run, with a unit such as M, B or T

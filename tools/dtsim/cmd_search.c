@@ -320,15 +320,6 @@ static dts_status check_price(const search_arguments *a, const dts_scenario_valu
                           "the price of cluster %s is unknown", base->cluster.name);
 }
 
-/* Whoever names schedules knows who can run them. */
-static bool names_schedules(const search_arguments *a) {
-    bool named = false;
-    for (size_t i = 0; i < a->axes.count; i++) {
-        named = named || strcmp(a->axes.items[i].key, "parallelism.schedule") == 0;
-    }
-    return named;
-}
-
 static int answer(const search_arguments *a, const dts_subject *subject, const dts_scenario *scenario,
                   dts_store *store) {
     dts_text study = {0}, document = {0};
@@ -355,10 +346,9 @@ static int answer(const search_arguments *a, const dts_subject *subject, const d
     if (a->launcher != NULL) {
         request.accepts = dts_search_export_accepts;
         request.accepts_context = &export;
-    } else if (!names_schedules(a) && export.launcher != NULL) {
-        request.accepts = dts_search_launch_accepts;
-        request.accepts_context = &export;
-    } else if (!names_schedules(a) && base.stack.schedules.count > 0) {
+    } else if (export.launcher != NULL) {
+        dts_search_export_ask(&export, &request);
+    } else if (!dts_search_names_schedules(&request) && base.stack.schedules.count > 0) {
         request.accepts = dts_search_offered;
         request.accepts_context = &base;
     }

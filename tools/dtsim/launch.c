@@ -14,6 +14,22 @@ const dts_launcher *dts_launch_choose(dts_tool *tool, const char *option, const 
     return choice < 0 ? NULL : launchers[choice];
 }
 
+/* Flags that no scenario has a key for, in one line: their defaults may be another model's. */
+static void warn_of_unsaid(dts_tool *tool, const dts_launcher *launcher, const dts_notes *notes) {
+    dts_text flags = {0};
+    for (size_t i = 0; i < notes->count; i++) {
+        if (notes->items[i].kind == DTS_NOTE_UNSAID) {
+            dts_text_printf(&flags, "%s%s", flags.length > 0 ? ", " : "", notes->items[i].what);
+        }
+    }
+    if (flags.length > 0) {
+        dts_diag_warning(
+            tool->diag, NULL, NULL, "the file says what each is by default, and where the model's own stands",
+            "a scenario does not say, and %s takes defaults for: %s", launcher->name, dts_text_string(&flags));
+    }
+    dts_text_free(&flags);
+}
+
 /* Comments of the file repeat all of this; standard error has what needs a decision. */
 static void warn(dts_tool *tool, const dts_launcher *launcher, const dts_notes *notes) {
     for (size_t i = 0; i < notes->count; i++) {
@@ -24,6 +40,7 @@ static void warn(dts_tool *tool, const dts_launcher *launcher, const dts_notes *
             dts_diag_warning(tool->diag, NULL, NULL, note->text, "not in the file: %s", note->what);
         }
     }
+    warn_of_unsaid(tool, launcher, notes);
 }
 
 dts_status dts_launch_write(dts_tool *tool, const dts_subject *subject, const dts_launcher *launcher) {

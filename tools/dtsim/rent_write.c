@@ -351,10 +351,9 @@ static void remark_launcher(const dts_rent *rent, dts_text *out) {
     for (size_t i = 0; i < rent->plans; i++) {
         const dts_finding *plan = dts_offer_plan(&rent->offers[i]);
         if (plan->obstacle != NULL) {
-            dts_text_printf(out,
-                            "† %s. Of one cluster and number of nodes, `dtsim search` without --tokens, --space and "
-                            "limits looks for the best plan that can be launched.\n",
-                            plan->obstacle);
+            dts_text_printf(
+                out, "† %s.%s\n", plan->obstacle,
+                plan->acceptance == DTS_NOT_ASKED ? "" : " Nothing that was simulated there and fits can be launched.");
             return;
         }
     }

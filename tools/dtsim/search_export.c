@@ -125,11 +125,27 @@ dts_status dts_search_export_accepts(void *context, const dts_candidate *candida
     return status;
 }
 
-dts_status dts_search_launch_accepts(void *context, const dts_candidate *candidate, bool *accepted, dts_diag *diag) {
+/* The same of what the stack's launcher can run: also the schedule is its own. */
+static dts_status launch_accepts(void *context, const dts_candidate *candidate, bool *accepted, dts_diag *diag) {
     const dts_search_export *e = context;
     *accepted = false;
     return dts_candidate_offered(candidate, e->base) ? dts_search_export_accepts(context, candidate, accepted, diag)
                                                      : DTS_OK;
+}
+
+bool dts_search_names_schedules(const dts_search_request *request) {
+    bool named = false;
+    for (size_t i = 0; i < request->restriction_count; i++) {
+        named = named || strcmp(request->restrictions[i].key, "parallelism.schedule") == 0;
+    }
+    return named;
+}
+
+void dts_search_export_ask(dts_search_export *export, dts_search_request *request) {
+    if (!dts_search_names_schedules(request)) {
+        request->accepts = launch_accepts;
+        request->accepts_context = export;
+    }
 }
 
 dts_status dts_search_export_mark_plan(dts_search_export *export, dts_finding *plan) {

@@ -37,8 +37,10 @@ typedef struct dts_search_export {
 /* Can the launcher express everything that the search chose? context: a dts_search_export. */
 dts_status dts_search_export_accepts(void *context, const dts_candidate *candidate, bool *accepted, dts_diag *diag);
 
-/* The same of what the stack's launcher can run: also the schedule is its own. */
-dts_status dts_search_launch_accepts(void *context, const dts_candidate *candidate, bool *accepted, dts_diag *diag);
+/* Does --over name schedules? Whoever does knows who can run them. */
+bool dts_search_names_schedules(const dts_search_request *request);
+/* Has a search ask the stack's launcher which plans may be its answer, unless it names schedules. */
+void dts_search_export_ask(dts_search_export *export, dts_search_request *request);
 
 /* Tells a finding, or every one, why the launcher cannot run it, if it cannot. */
 dts_status dts_search_export_mark_plan(dts_search_export *export, dts_finding *plan);

@@ -168,21 +168,32 @@ static dts_status write_answer(dts_tool *tool, const dts_rent_command *c, const 
     return status;
 }
 
+/* From now on the launcher is asked about plans on this offer. What it said of shapes on others holds here as well: no
+ * rule of a launcher tells plans apart by the machine. */
+static void turn_to(dts_search_export *export, const dts_offer *offer) {
+    export->scenario = offer->scenario;
+    export->base = dts_scenario_get(offer->scenario);
+    export->launcher = dts_launcher_of(offer->scenario);
+}
+
+static void ask_launcher(void *context, const dts_offer *offer, dts_search_request *search) {
+    dts_search_export *export = context;
+    turn_to(export, offer);
+    if (export->launcher != NULL) {
+        dts_search_export_ask(export, search);
+    }
+}
+
 /* Tells the plan of each offer why the launcher of the scenario's software cannot run it, if it cannot. */
-static dts_status mark_plans(dts_tool *tool, const dts_rent_command *c, dts_rent *rent) {
+static dts_status mark_plans(dts_search_export *export, const dts_rent *rent) {
     dts_status status = DTS_OK;
     for (size_t i = 0; i < rent->plans && status == DTS_OK; i++) {
         const dts_offer *offer = &rent->offers[i];
-        dts_search_export export = {.tool = tool,
-                                    .subject = c->subject,
-                                    .scenario = offer->scenario,
-                                    .base = dts_scenario_get(offer->scenario),
-                                    .launcher = dts_launcher_of(offer->scenario)};
         dts_finding *findings = offer->search->findings;
-        if (export.launcher != NULL) {
-            status = dts_search_export_mark_plan(&export, &findings[dts_offer_plan(offer) - findings]);
+        turn_to(export, offer);
+        if (export->launcher != NULL) {
+            status = dts_search_export_mark_plan(export, &findings[dts_offer_plan(offer) - findings]);
         }
-        dts_search_export_clear(&export);
     }
     return status;
 }
@@ -201,6 +212,7 @@ static int code_of(const dts_rent *rent) {
 int dts_search_rent(dts_tool *tool, const dts_rent_command *c) {
     dts_text study = {0};
     dts_text_printf(&study, "search %s", c->scenario);
+    dts_search_export export = {.tool = tool, .subject = c->subject};
     dts_rent_request request = {.path = c->subject->path,
                                 .overrides = c->subject->overrides,
                                 .override_count = c->subject->override_count,
@@ -213,7 +225,9 @@ int dts_search_rent(dts_tool *tool, const dts_rent_command *c) {
                                 .deadline_s = c->deadline_s,
                                 .budget_usd = c->budget_usd,
                                 .search = c->search,
-                                .space = dts_search_spaces[DTS_SPACE_LAYOUTS]};
+                                .space = dts_search_spaces[DTS_SPACE_LAYOUTS],
+                                .asks = ask_launcher,
+                                .asks_context = &export};
     request.search.study = dts_text_string(&study);
     offers of = {0};
     dts_status status = find_clusters(tool, c, &of);
@@ -231,13 +245,17 @@ int dts_search_rent(dts_tool *tool, const dts_rent_command *c) {
     dts_rent *made = NULL;
     status = status == DTS_OK ? dts_rent_search(&request, &made, tool->diag) : status;
     dts_progress_end(c->progress);
-    status = status == DTS_OK ? mark_plans(tool, c, made) : status;
+    status = status == DTS_OK ? mark_plans(&export, made) : status;
     status = status == DTS_OK ? write_answer(tool, c, made, of.unpriced.length > 0 ? of.unpriced.data : NULL) : status;
     if (status == DTS_OK && made->searched < made->asked) {
         dts_diag_warning(tool->diag, NULL, NULL, dts_tool_go_on(c->search.store != NULL),
                          "interrupted: %zu of %zu offers searched", made->searched, made->asked);
     }
+    if (status == DTS_OK && made->count > 0 && made->offers[0].scenario != NULL) {
+        dts_subject_warn_tokens(tool, made->offers[0].scenario, c->tokens);
+    }
     const int code = status == DTS_OK ? code_of(made) : dts_tool_exit(status);
+    dts_search_export_clear(&export);
     dts_text_free(&study);
     dts_text_free(&of.unpriced);
     dts_rent_free(made);

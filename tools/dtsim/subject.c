@@ -126,6 +126,22 @@ void dts_subject_warn(dts_tool *tool, const dts_scenario *scenario) {
         dts_diag_warning(tool->diag, &schedule->place, NULL, "set parallelism.pipeline, too",
                          "the schedule does nothing: there is no pipeline");
     }
+    dts_subject_warn_tokens(tool, scenario, dts_scenario_get(scenario)->training.tokens);
+}
+
+void dts_subject_warn_tokens(dts_tool *tool, const dts_scenario *scenario, double tokens) {
+    const dts_training *t = &dts_scenario_get(scenario)->training;
+    const double batch = (double)t->global_batch * (double)t->sequence_length;
+    if (tokens > 0 && tokens < batch) {
+        dts_text help = {0};
+        dts_text_add(&help, "count all tokens of the run, with a unit such as M, B or T");
+        if (tokens < 1e5) {
+            dts_text_printf(&help, ": did you mean %gB?", tokens);
+        }
+        dts_diag_warning(tool->diag, NULL, "training.tokens", dts_text_string(&help),
+                         "a whole run of %.15g tokens is less than one global batch, of %.15g", tokens, batch);
+        dts_text_free(&help);
+    }
 }
 
 dts_status dts_subject_tables(dts_tool *tool, const char *const *paths, size_t count) {

@@ -22,5 +22,7 @@ dts_status dts_subject_tables(dts_tool *tool, const char *const *paths, size_t c
 
 /* Warns of settings on the command line that do nothing in this scenario. */
 void dts_subject_warn(dts_tool *tool, const dts_scenario *scenario);
+/* Warns of a whole run of less than one iteration, which nobody means: "--tokens 100". tokens 0: none is asked for. */
+void dts_subject_warn_tokens(dts_tool *tool, const dts_scenario *scenario, double tokens);
 
 #endif
