@@ -6,6 +6,6 @@
 #ifndef DTS_RUN_PHYSICS_H
 #define DTS_RUN_PHYSICS_H
 
-#define DTS_PHYSICS "0000000000000000"
+#define DTS_PHYSICS ""
 
 #endif
