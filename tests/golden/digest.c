@@ -1,4 +1,5 @@
-/* Digest of results: picks from JSON what the pinned results hold, one line a subject and group, numbers to nine digits.
+/* Digest of results: picks from JSON what the pinned results hold, one line a subject and group, numbers to nine
+ * digits.
  *
  *     digest run NAME < RESULT.json          time, shares, memory by category, what was sent, stages
  *     digest validate NAME < TABLE.json      what each row predicts; means of the table
@@ -42,13 +43,14 @@ static void print_numbers(const char *name, const char *group, const cJSON *obje
 }
 
 static void digest_run(const char *name, const cJSON *result) {
-    static const char *const figures[] = {"plan", "iteration_time_s", "samples_per_s", "mfu", "hfu", "bubble_fraction",
-                                          "aco_ms_per_sample", "exposed_aco_ms_per_sample", NULL};
-    static const char *const memory[] = {"fits", "peak_allocated_gib", "peak_reserved_gib", "peak_device_gib",
-                                         "host_peak_gib", "nvme_peak_gib", NULL};
+    static const char *const figures[] = {"plan", "iteration_time_s", "samples_per_s",     "mfu",
+                                          "hfu",  "bubble_fraction",  "aco_ms_per_sample", "exposed_aco_ms_per_sample",
+                                          NULL};
+    static const char *const memory[] = {
+        "fits", "peak_allocated_gib", "peak_reserved_gib", "peak_device_gib", "host_peak_gib", "nvme_peak_gib", NULL};
     static const char *const sent[] = {"kind", "group", "bytes", "count", "total_s", "exposed_s", "awaited_s", NULL};
-    static const char *const stage[] = {"layer_count", "compute_s", "bubble_fraction", "peak_allocated_gib",
-                                        "peak_reserved_gib", NULL};
+    static const char *const stage[] = {"layer_count",        "compute_s",         "bubble_fraction",
+                                        "peak_allocated_gib", "peak_reserved_gib", NULL};
     printf("%s", name);
     print_leaves(result, figures);
     print_numbers(name, "time_s", cJSON_GetObjectItem(result, "time_s"));
