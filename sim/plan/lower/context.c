@@ -117,8 +117,8 @@ static double collective_s(const dts_plan *plan, dts_collective kind, double byt
 }
 
 /* What a ring waits for: in every step for what travels beside it. Backward passes gradients on behind the first step,
- * in one message with the next block, and the last of them beside nothing. Where keys and values are gathered, gradients
- * go on behind each of the C steps. */
+ * in one message with the next block, and the last of them beside nothing. Where keys and values are gathered,
+ * gradients go on behind each of the C steps. */
 static double ring_wait_s(const dts_builder *b, const dts_operator *o, bool backward) {
     const dts_plan *plan = b->plan;
     const dts_stack *stack = plan->job.stack;

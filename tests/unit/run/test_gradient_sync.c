@@ -110,12 +110,13 @@ static void ddp_may_reduce_every_microbatch(void **state) {
     dts_result_free(each);
 }
 
-/* Gradients that are reduced when all of them are there (XLA) go in as many buckets as they fill: the first of a size of
- * its own, then full ones, and what is left. */
+/* Gradients that are reduced when all of them are there (XLA) go in as many buckets as they fill: the first of a size
+ * of its own, then full ones, and what is left. */
 static void late_buckets_are_as_large_as_the_others(void **state) {
     (void)state;
-    dts_result *r = simulate_text(base, "parallelism.data_parallel=ddp stack.ddp.overlap=false "
-                                        "stack.ddp.first_bucket=100MB stack.ddp.bucket=300MB");
+    dts_result *r = simulate_text(base,
+                                  "parallelism.data_parallel=ddp stack.ddp.overlap=false "
+                                  "stack.ddp.first_bucket=100MB stack.ddp.bucket=300MB");
     const dts_communication_row *row = communication_row(r, "all-reduce", "data");
     const double rest = (2 * r->parameters - 100e6) / 300e6;
     assert_true(rest - floor(rest) > 0.1); /* else the last one would not be told apart */

@@ -1,8 +1,8 @@
 /* The closed form of ring attention whose keys and values are gathered and whose gradients go round by themselves. */
 #include "closed_form.h"
 
-/* Where each transfer is waited for (a compiler's trace), C sends of gradients a layer are as long as they take: on slow
- * links nearly all of the iteration is transfers. */
+/* Where each transfer is waited for (a compiler's trace), C sends of gradients a layer are as long as they take: on
+ * slow links nearly all of the iteration is transfers. */
 static void gradients_go_round_once_for_each_rank(void **state) {
     (void)state;
     const dts_axis over[] = {AXIS("parallelism.tensor", "1"),
