@@ -117,7 +117,8 @@ static double collective_s(const dts_plan *plan, dts_collective kind, double byt
 }
 
 /* What a ring waits for: in every step for what travels beside it. Backward passes gradients on behind the first step,
- * in one message with the next block, and the last of them beside nothing. */
+ * in one message with the next block, and the last of them beside nothing. Where keys and values are gathered,
+ * gradients go on behind each of the C steps. */
 static double ring_wait_s(const dts_builder *b, const dts_operator *o, bool backward) {
     const dts_plan *plan = b->plan;
     const dts_stack *stack = plan->job.stack;
@@ -131,7 +132,7 @@ static double ring_wait_s(const dts_builder *b, const dts_operator *o, bool back
     const double last_s = backward ? send_s(plan, gradient_B) : 0;
     if (stack->ring_gathers) {
         const double gather_s = collective_s(plan, DTS_ALL_GATHER, steps * block_B);
-        return fmax(0, gather_s - first_s) + (steps - 2) * fmax(0, last_s - later_s) + last_s;
+        return fmax(0, gather_s - first_s) + (steps - 1) * fmax(0, last_s - later_s) + last_s;
     }
     return fmax(0, send_s(plan, block_B) - first_s) +
            (steps - 2) * fmax(0, send_s(plan, block_B + gradient_B) - later_s) + last_s;

@@ -110,6 +110,21 @@ static void ddp_may_reduce_every_microbatch(void **state) {
     dts_result_free(each);
 }
 
+/* Gradients that are reduced when all of them are there (XLA) go in as many buckets as they fill: the first of a size
+ * of its own, then full ones, and what is left. */
+static void late_buckets_are_as_large_as_the_others(void **state) {
+    (void)state;
+    dts_result *r = simulate_text(base,
+                                  "parallelism.data_parallel=ddp stack.ddp.overlap=false "
+                                  "stack.ddp.first_bucket=100MB stack.ddp.bucket=300MB");
+    const dts_communication_row *row = communication_row(r, "all-reduce", "data");
+    const double rest = (2 * r->parameters - 100e6) / 300e6;
+    assert_true(rest - floor(rest) > 0.1); /* else the last one would not be told apart */
+    assert_int_equal(row->count, 1 + ceil(rest));
+    assert_close(row->bytes, 2 * r->parameters, 1e-6, 0);
+    dts_result_free(r);
+}
+
 /* As torch.distributed.pipelining does it: as many bytes as ZeRO-1, from which it differs by what overlaps; and the
  * same on every rank, with linear layers as units, and with two chunks on a rank. */
 static void a_pipeline_gathers_and_reduces_once(void **state) {
@@ -233,6 +248,7 @@ int main(void) {
         cmocka_unit_test(shards_of_gradients_come_with_reductions),
         cmocka_unit_test(one_rank_sums_in_the_format_of_the_reduction),
         cmocka_unit_test(ddp_may_reduce_every_microbatch),
+        cmocka_unit_test(late_buckets_are_as_large_as_the_others),
         cmocka_unit_test(a_pipeline_gathers_and_reduces_once),
         cmocka_unit_test(a_stack_says_what_its_pipelines_keep),
         cmocka_unit_test(what_cannot_wait_is_refused),

@@ -116,6 +116,24 @@ static void the_host_launches_every_kernel(void **state) {
     dts_result_free(result);
 }
 
+static size_t iterations_of_step(const char *settings) {
+    dts_result *result = simulated(settings);
+    size_t count = 0;
+    for (size_t i = 0; i < result->span_count; i++) {
+        count += result->spans[i].name != NULL && strcmp(result->spans[i].name, "newton_schulz") == 0;
+    }
+    dts_result_free(result);
+    return count;
+}
+
+/* A layer has four weights: attention in and out, feed-forward block up and down. A task stands for each of few, and 32
+ * for all of many. */
+static void few_tasks_stand_for_many_matrices(void **state) {
+    (void)state;
+    assert_int_equal(iterations_of_step("model.layers=2"), 2 * 4);
+    assert_int_equal(iterations_of_step("model.layers=16"), 32);
+}
+
 static void what_cannot_be_stepped_is_refused(void **state) {
     (void)state;
     dts_text messages = {0};
@@ -136,6 +154,7 @@ int main(void) {
                                        cmocka_unit_test(zero1_shares_the_step),
                                        cmocka_unit_test(shards_meet_on_their_owners),
                                        cmocka_unit_test(the_host_launches_every_kernel),
+                                       cmocka_unit_test(few_tasks_stand_for_many_matrices),
                                        cmocka_unit_test(what_cannot_be_stepped_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
