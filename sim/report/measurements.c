@@ -207,8 +207,8 @@ dts_status dts_measurements_read(const char *const *paths, size_t count, dts_are
 }
 
 dts_status dts_measurement_simulate(const dts_measurement *row, const dts_override *more, size_t more_count,
-                                    const dts_profile_paths *profiles, dts_scenario **scenario, dts_result **result,
-                                    dts_diag *diag) {
+                                    const dts_profile_paths *profiles, const dts_run_options *options,
+                                    dts_scenario **scenario, dts_result **result, dts_diag *diag) {
     *scenario = NULL;
     *result = NULL;
     dts_override *overrides = calloc(row->override_count + more_count + 1, sizeof *overrides);
@@ -220,7 +220,7 @@ dts_status dts_measurement_simulate(const dts_measurement *row, const dts_overri
     }
     dts_status status = dts_scenario_load(NULL, overrides, row->override_count + more_count, profiles, scenario, diag);
     free(overrides);
-    return status == DTS_OK ? dts_run(*scenario, NULL, result, diag) : status;
+    return status == DTS_OK ? dts_run(*scenario, options, result, diag) : status;
 }
 
 double dts_metric_predicted(const dts_result *result, int metric) {

@@ -20,12 +20,11 @@
 /* Exit codes of the program. */
 enum {
     DTS_EXIT_DONE = 0,
-    DTS_EXIT_INVALID = 1,      /* invalid scenario or input */
-    DTS_EXIT_USAGE = 2,        /* wrong command line */
-    DTS_EXIT_IO = 3,           /* a file could not be read or written, or memory ran out */
-    DTS_EXIT_NOT_FITTING = 4,  /* run --check, search: the plan, or every plan, does not fit in memory */
-    DTS_EXIT_INTERRUPTED = 130 /* by Ctrl-C; what was known by then has been written */
-};
+    DTS_EXIT_INVALID = 1,    /* invalid scenario or input */
+    DTS_EXIT_USAGE = 2,      /* wrong command line */
+    DTS_EXIT_IO = 3,         /* a file could not be read or written, or memory ran out */
+    DTS_EXIT_NOT_FITTING = 4 /* run --check, search: the plan, or every plan, does not fit in memory */
+};                           /* and dts_interrupt_exit() of progress.h */
 
 enum { DTS_WRITTEN_MOST = 4 };
 
@@ -107,6 +106,10 @@ bool dts_tool_integer(dts_tool *tool, const char *option, const char *text, long
 
 /* How to go on after an interruption: the help of a message. */
 const char *dts_tool_go_on(bool stored);
+
+/* There is no result of so many of what ("simulation"), because memory ran out: DTS_NOMEM after reporting. DTS_OK:
+ * there are none such. */
+dts_status dts_tool_no_memory(dts_tool *tool, size_t count, const char *what);
 
 /* --threads N: simulations at a time. Returns what an argp parser hands on. */
 int dts_tool_threads(dts_tool *tool, const char *text, long *out);
