@@ -130,7 +130,8 @@ dts_status dts_tool_write_file(dts_tool *tool, const char *path, const dts_text 
  * what comes next. */
 dts_status dts_tool_write_made(dts_tool *tool, dts_status made, dts_text *text);
 dts_status dts_tool_write_page(dts_tool *tool, const char *path, dts_status made, dts_text *text);
-/* The same for what a function writes; false: it could not, and errno says why. */
+/* The same for what a function writes; false: it could not, and errno says why. A plain file is replaced when all of it
+ * is written, and stays as it was otherwise (replace.h). */
 typedef bool dts_tool_writer(const void *context, FILE *file);
 dts_status dts_tool_write_by(dts_tool *tool, const char *path, dts_tool_writer *write, const void *context);
 

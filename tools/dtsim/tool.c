@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "progress.h"
+#include "replace.h"
 #include "run/run.h"
 
 int dts_tool_exit(dts_status status) {
@@ -251,19 +252,15 @@ dts_status dts_tool_outputs_writable(dts_tool *tool, int argc, char **argv) {
 dts_status dts_tool_write_by(dts_tool *tool, const char *path, dts_tool_writer *write, const void *context) {
     bool standard = path == NULL || strcmp(path, "-") == 0;
     const char *name = standard ? "standard output" : path;
+    dts_replacement other = {.file = stdout};
     errno = 0;
-    FILE *file = standard ? stdout : fopen(path, "w");
-    if (file == NULL) {
+    if (!standard && !dts_replacement_open(&other, path)) {
         return write_failed(tool, name, errno);
     }
-    bool good = write(context, file);
-    good = fflush(file) == 0 && good;
-    int error = errno;
-    if (!standard && fclose(file) != 0) {
-        error = good ? errno : error;
-        good = false;
-    }
-    return good ? DTS_OK : write_failed(tool, name, error);
+    bool good = write(context, other.file);
+    good = fflush(other.file) == 0 && good;
+    good = standard ? good : dts_replacement_close(&other, good);
+    return good ? DTS_OK : write_failed(tool, name, errno);
 }
 
 static bool write_text(const void *context, FILE *file) {
