@@ -12,6 +12,7 @@
 
 enum { MESSAGES_KEPT = 100, LINE_SHOWN = 160, BEFORE_CARET = 100, LONGEST_NAME = 63 };
 
+static const char out_of_memory[] = "out of memory";
 static const char no_memory[] = "out of memory while reporting an error";
 
 struct dts_diag {
@@ -135,7 +136,20 @@ dts_status dts_diag_fail(dts_diag *diag, dts_status status, const char *help, co
 }
 
 dts_status dts_diag_nomem(dts_diag *diag) {
-    return dts_diag_fail(diag, DTS_NOMEM, NULL, "out of memory");
+    return dts_diag_fail(diag, DTS_NOMEM, NULL, out_of_memory);
+}
+
+dts_status dts_diag_nomem_help(dts_diag *diag, const char *help) {
+    dts_message *said = NULL;
+    for (size_t i = 0; diag != NULL && i < diag->kept && said == NULL; i++) {
+        const bool of_memory = strncmp(diag->messages[i].text, out_of_memory, sizeof out_of_memory - 1) == 0;
+        said = of_memory ? &diag->messages[i] : NULL;
+    }
+    if (said == NULL) {
+        return dts_diag_fail(diag, DTS_NOMEM, help, out_of_memory);
+    }
+    said->help = help;
+    return DTS_NOMEM;
 }
 
 void dts_diag_append(dts_diag *diag, const dts_diag *other) {

@@ -123,6 +123,7 @@ int main(int argc, char **argv) {
     setlocale(LC_CTYPE, "");
     keep_freed_memory();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, reported like any other */
+    signal(SIGXFSZ, SIG_IGN); /* and so is a file that would grow beyond a limit */
     dts_tool tool = {.diag = dts_diag_new(), .arena = dts_arena_new(DTS_ARENA_UNLIMITED)};
     int code = DTS_EXIT_IO;
     if (tool.diag == NULL || tool.arena == NULL || dts_roots_find(tool.arena, &tool.profiles) != DTS_OK) {
