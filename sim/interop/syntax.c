@@ -26,10 +26,21 @@ static const char *plain_word(const char *value) {
     return value;
 }
 
-/* What a place points at outlives the document. */
-static void keep_place(dts_arena *arena, const char *name, dts_place *place) {
+/* What a place points at outlives the document: the last line that was kept, from the document and as a copy. */
+typedef struct kept_line {
+    const char *from, *copy;
+} kept_line;
+
+static void keep_place(dts_settings *out, const char *name, kept_line *last, dts_place *place) {
     place->file = name;
-    place->line_text = place->line_text == NULL ? NULL : dts_arena_strndup(arena, place->line_text, place->line_length);
+    if (place->line_text == NULL) {
+        return;
+    }
+    if (place->line_text != last->from) {
+        *last = (kept_line){place->line_text, dts_arena_strndup(out->arena, place->line_text, place->line_length)};
+        out->failed = out->failed || last->copy == NULL;
+    }
+    place->line_text = last->copy;
 }
 
 dts_status dts_read_document(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag) {
@@ -48,12 +59,13 @@ dts_status dts_read_document(const char *text, size_t length, const char *name, 
         status = dts_diag_error(diag, &root->place, NULL, "KEY: VALUE, or {\"KEY\": VALUE}", "expected a map of keys");
     } else {
         size_t before = out->count;
+        kept_line last = {NULL, NULL};
         dts_settings_flatten(root, "", out);
         for (size_t i = before; i < out->count; i++) {
             dts_setting *setting = &out->items[i];
             setting->value = plain_word(setting->value);
-            keep_place(out->arena, name, &setting->place);
-            keep_place(out->arena, name, &setting->key_place);
+            keep_place(out, name, &last, &setting->place);
+            keep_place(out, name, &last, &setting->key_place);
         }
     }
     dts_document_free(document);
