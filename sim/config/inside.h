@@ -55,6 +55,10 @@ bool dts_is_unreadable(const dts_node *node);
 /* The arena of the trees that binding makes. */
 dts_arena *dts_binder_trees(const dts_binder *binder);
 
+/* Refuses text that names or describes something and holds a character that no line holds; lines: several are one text,
+ * and tabs may stand in them. place and key: its own. */
+dts_status dts_check_text(dts_diag *diag, const char *text, bool lines, const dts_place *place, const char *key);
+
 /* Binds BOOL, INT, QUANTITY, STRING and ENUM. */
 dts_status dts_bind_scalar(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
                            void *out);

@@ -169,6 +169,10 @@ static const char *path_beside(const dts_binder *binder, const char *name, const
 /* The path of a file that a value names. */
 static dts_status locate_file(dts_binder *binder, const char *name, const dts_place *reference, const char *key,
                               const char *kind, const char **out) {
+    const dts_status status = dts_check_text(binder->diag, name, false, reference, key);
+    if (status != DTS_OK) {
+        return status;
+    }
     const char *path = path_beside(binder, name, reference);
     if (path == NULL) {
         return dts_diag_nomem(binder->diag);

@@ -64,6 +64,7 @@ struct dts_field {
     dts_field_type element_type; /* DTS_FIELD_LIST without sub */
     const char *profile_folder;  /* DTS_FIELD_PROFILE: "models", "hardware/clusters", … */
     bool one_form;               /* DTS_FIELD_CUSTOM: a map of it stands for one value, and replaces a base's whole */
+    bool lines;                  /* DTS_FIELD_STRING: prose, which may have several lines */
     const char *file_ending;     /* DTS_FIELD_CUSTOM: values that end so, and what its key file says, name files, which
                                     parse() reads with dts_binder_read */
     dts_field_parser *parse;     /* DTS_FIELD_CUSTOM; names, where given, are its plain forms for the JSON Schema */

@@ -366,7 +366,9 @@ static void collect(const importer *i, const dts_settings *ours, const dts_setti
         const dts_setting *s = &ours->items[k];
         bool skipped = strncmp(s->path, "plan.", 5) == 0 || (strncmp(s->path, "model.", 6) == 0 && layers == NULL);
         if (!skipped && last_of_its_path(ours, k)) {
-            add(list, s->path, s->value, s->place.file == NULL ? &whole : &s->place);
+            const char *value = dts_value_as_yaml(i->notes->arena, s->value);
+            i->notes->failed = i->notes->failed || value == NULL;
+            add(list, s->path, value, s->place.file == NULL ? &whole : &s->place);
         }
     }
 }
@@ -580,6 +582,7 @@ dts_status dts_import(const dts_launcher *launcher, const char *text, size_t len
     }
     if (status == DTS_OK) {
         collect(i, &ours, base, name, &list);
+        status = notes->failed ? dts_diag_nomem(diag) : DTS_OK;
     }
     *out = list.items;
     *count = list.count;

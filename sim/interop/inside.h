@@ -35,6 +35,9 @@ const char *dts_trainer_stored_as(const char *stored);
 void dts_notes_add(dts_notes *notes, dts_note_kind kind, const char *text, const dts_place *place, const char *format,
                    ...) DTS_PRINTF(5, 6);
 
+/* "# NAME of the scenario", and rest: the first comment of what is written. */
+void dts_write_title(const dts_plan_facts *facts, const char *rest, dts_text *out);
+
 /* The first rule table of the launcher that reads path in this direction, or NULL. */
 const dts_mapping *dts_launcher_rules(const dts_launcher *launcher, dts_direction direction, const char *path);
 /* Every key that the launcher's files may have and that is read, and with the others every one that is known to change
@@ -69,6 +72,10 @@ dts_status dts_layer_lists_complete(dts_settings *ours, dts_diag *diag);
 /* Stages of different depth as parallelism.partition: by a layout, and by the layers at their ends. */
 dts_status dts_stage_layout_complete(dts_settings *ours, dts_diag *diag);
 dts_status dts_stage_depths_complete(dts_settings *ours, int64_t layers, dts_diag *diag);
+
+/* A value of ours that was read of a file, as YAML that says no more than it: in the arena, NULL without memory. Maps
+ * and lists, which rules make, are YAML already. */
+const char *dts_value_as_yaml(dts_arena *arena, const char *value);
 
 /* YAML and JSON. */
 dts_status dts_read_document(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag);

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/quote.h"
 #include "interop/inside.h"
 
 typedef struct reader {
@@ -204,9 +205,13 @@ void dts_write_toml(const dts_settings *settings, dts_text *out) {
             if (j == i) {
                 dts_text_printf(out, "\n[%.*s]\n", (int)length, s->path);
             }
-            bool plain = dts_is_plain_value(s->value);
-            dts_text_printf(out, plain ? "%s = %s\n" : "%s = \"%s\"\n", s->path + length + (length > 0 ? 1 : 0),
-                            s->value);
+            dts_text_printf(out, "%s = ", s->path + length + (length > 0 ? 1 : 0));
+            if (dts_is_plain_value(s->value)) {
+                dts_text_add(out, s->value);
+            } else {
+                dts_text_add_quoted(out, s->value);
+            }
+            dts_text_add(out, "\n");
         }
     }
 }

@@ -121,6 +121,9 @@ static dts_status check_id(const dts_table *table, size_t r, size_t id, dts_diag
     if (cell->text[0] == '\0') {
         return dts_diag_error(diag, &cell->place, NULL, NULL, "a row without an id");
     }
+    if (cell->text[strcspn(cell->text, "\t\r\n")] != '\0') {
+        return dts_diag_error(diag, &cell->place, NULL, "write it in one line, without tabs", "an id of several lines");
+    }
     for (size_t earlier = 0; earlier < r; earlier++) {
         const dts_table_cell *other = &table->cells[earlier * table->columns + id];
         if (strcmp(other->text, cell->text) == 0) {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/quote.h"
 #include "overrides.h"
 #include "report/cure.h"
 #include "report/fields.h"

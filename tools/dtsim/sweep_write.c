@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/quote.h"
 #include "report/cure.h"
 #include "report/fields.h"
 #include "report/format.h"
@@ -327,7 +328,7 @@ static const char *const kind_names[] = {[DTS_OUTCOME_PENDING] = "pending",
 dts_status dts_sweep_write_csv(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
     (void)style;
     for (size_t a = 0; a < sweep->axis_count; a++) {
-        dts_report_csv_cell(sweep->axes[a].key, out);
+        dts_text_add_cell(out, sweep->axes[a].key);
         dts_text_add(out, ",");
     }
     dts_text_add(out, "outcome,plan");
@@ -338,14 +339,14 @@ dts_status dts_sweep_write_csv(const dts_sweep *sweep, const dts_style *style, d
     for (size_t i = 0; i < sweep->count; i++) {
         const dts_outcome *outcome = &sweep->outcomes[i];
         for (size_t a = 0; a < sweep->axis_count; a++) {
-            dts_report_csv_cell(dts_sweep_value(sweep, i, a), out);
+            dts_text_add_cell(out, dts_sweep_value(sweep, i, a));
             dts_text_add(out, ",");
         }
         dts_text_printf(out, "%s,", kind_names[outcome->kind]);
-        dts_report_csv_cell(outcome->plan, out);
+        dts_text_add_cell(out, outcome->plan);
         csv_figures(outcome, out);
         dts_text_printf(out, ",%s,", sweep->pareto[i] ? "true" : "false");
-        dts_report_csv_cell(dts_outcome_reason(outcome), out);
+        dts_text_add_cell(out, dts_outcome_reason(outcome));
         dts_text_add(out, "\n");
     }
     return dts_text_status(out);

@@ -272,7 +272,12 @@ dts_status dts_tool_write_file(dts_tool *tool, const char *path, const dts_text 
     if (dts_text_status(text) != DTS_OK) {
         return dts_diag_nomem(tool->diag);
     }
-    return dts_tool_write_by(tool, path, write_text, text);
+    dts_text filtered = {0};
+    dts_style_filter(&tool->style, text, &filtered);
+    dts_status status = dts_text_status(&filtered) == DTS_OK ? dts_tool_write_by(tool, path, write_text, &filtered)
+                                                             : dts_diag_nomem(tool->diag);
+    dts_text_free(&filtered);
+    return status;
 }
 
 dts_status dts_tool_write(dts_tool *tool, const dts_text *text) {
