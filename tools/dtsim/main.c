@@ -93,6 +93,9 @@ static int dispatch(dts_tool *tool, int argc, char **argv) {
         return dts_tool_exit(print_help(tool));
     }
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        if (argc > 2) {
+            return dts_tool_usage(tool, "nothing stands behind --version", "unexpected argument '%s'", argv[2]);
+        }
         return dts_tool_exit(print_version(tool));
     }
     for (size_t i = 0; i < dts_command_count; i++) {
