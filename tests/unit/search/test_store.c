@@ -424,12 +424,17 @@ static void others_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(files_enter_by_their_content),      IN_FOLDER(a_file_in_a_map_enters),
-        IN_FOLDER(what_was_measured_on_enters),       cmocka_unit_test(physics_enters),
-        IN_FOLDER(whole_results_come_back),           IN_FOLDER(impossible_results_are_not_believed),
-        IN_FOLDER(damaged_rows_are_not_believed),     IN_FOLDER(flipped_bits_are_not_believed),
+        IN_FOLDER(files_enter_by_their_content),
+        IN_FOLDER(a_file_in_a_map_enters),
+        IN_FOLDER(what_was_measured_on_enters),
+        cmocka_unit_test(physics_enters),
+        IN_FOLDER(whole_results_come_back),
+        IN_FOLDER(impossible_results_are_not_believed),
+        IN_FOLDER(damaged_rows_are_not_believed),
+        IN_FOLDER(flipped_bits_are_not_believed),
         IN_FOLDER(a_locked_store_is_gone_on_without),
-        IN_FOLDER(a_full_disk_is_gone_on_without), IN_FOLDER(others_are_refused),
+        IN_FOLDER(a_full_disk_is_gone_on_without),
+        IN_FOLDER(others_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
