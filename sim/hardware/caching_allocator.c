@@ -24,7 +24,6 @@
 #include "base/array.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static const int64_t MIB = 1 << 20;
 static const int64_t LARGEST_SMALL_B = 1 << 20;   /* requests above are large [1] */
@@ -35,20 +34,12 @@ static const int64_t LARGE_ROUND_B = 2 << 20;     /* [1] */
 static const int64_t LEAST_SPLIT_B = 512;         /* [1] */
 static const int64_t RANGE_B = INT64_C(20) << 46; /* of addresses, for one expandable segment: whole pages */
 
-enum { POOLS = 2 }; /* large, small */
-
 typedef struct block {
     int64_t address, size_B;
     uint32_t previous, next; /* neighbours in the segment */
     unsigned stream;
     bool small, used, mapped;
 } block;
-
-/* Free blocks by stream, size and address. */
-typedef struct pool {
-    uint32_t *blocks;
-    size_t count, capacity;
-} pool;
 
 /* An expandable segment: its lowest block. */
 typedef struct range {
@@ -68,8 +59,8 @@ struct dts_caching_allocator {
     dts_caching_counts counts;
     block *blocks;
     size_t block_count, block_capacity;
-    uint32_t spare; /* blocks that are no more, chained by next */
-    pool pools[POOLS];
+    uint32_t spare;       /* blocks that are no more, chained by next */
+    dts_free_blocks free; /* of all pools */
     range *ranges;
     size_t range_count;
     late *lates;
@@ -89,8 +80,7 @@ dts_caching_allocator *dts_caching_new(const dts_caching_rules *rules) {
 
 void dts_caching_free(dts_caching_allocator *a) {
     if (a != NULL) {
-        free(a->pools[0].blocks);
-        free(a->pools[1].blocks);
+        dts_free_blocks_free(&a->free);
         free(a->ranges);
         free(a->lates);
         free(a->blocks);
@@ -118,6 +108,7 @@ static uint32_t block_new(dts_caching_allocator *a, const block *like) {
 }
 
 static void block_drop(dts_caching_allocator *a, uint32_t id) {
+    a->blocks[id].used = true; /* that is, not free */
     a->blocks[id].next = a->spare;
     a->spare = id;
 }
@@ -126,51 +117,24 @@ static bool is_free(const dts_caching_allocator *a, uint32_t id) {
     return id != DTS_NO_BLOCK && !a->blocks[id].used && a->blocks[id].mapped;
 }
 
-/* Is block x before one of stream, size and address? */
-static bool before(const block *x, unsigned stream, int64_t size_B, int64_t address) {
-    if (x->stream != stream) {
-        return x->stream < stream;
-    }
-    return x->size_B != size_B ? x->size_B < size_B : x->address < address;
+/* Each stream has a pool of large blocks and one of small ones. */
+static unsigned pool_of(unsigned stream, bool small) {
+    return 2 * stream + small;
 }
 
-/* Place of the first free block that is not before. */
-static size_t pool_find(const dts_caching_allocator *a, const pool *p, unsigned stream, int64_t size_B,
-                        int64_t address) {
-    size_t low = 0, high = p->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (before(&a->blocks[p->blocks[middle]], stream, size_B, address)) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+static dts_free_key pool_key(const dts_caching_allocator *a, uint32_t id) {
+    const block *b = &a->blocks[id];
+    return (dts_free_key){.kind = dts_free_kind(pool_of(b->stream, b->small), b->size_B), .address = b->address};
 }
 
 static void pool_add(dts_caching_allocator *a, uint32_t id) {
-    const block *b = &a->blocks[id];
-    pool *p = &a->pools[b->small];
-    uint32_t *blocks = dts_array_room(p->blocks, &p->capacity, p->count + 1, sizeof *blocks);
-    if (blocks == NULL) {
-        a->failed = true;
-        return;
-    }
-    p->blocks = blocks;
-    size_t place = pool_find(a, p, b->stream, b->size_B, b->address);
-    memmove(&p->blocks[place + 1], &p->blocks[place], (p->count - place) * sizeof *p->blocks);
-    p->blocks[place] = id;
-    p->count++;
+    a->failed |= !dts_free_blocks_add(&a->free, id, pool_key(a, id));
 }
 
 static void pool_remove(dts_caching_allocator *a, uint32_t id) {
-    const block *b = &a->blocks[id];
-    pool *p = &a->pools[b->small];
-    size_t place = pool_find(a, p, b->stream, b->size_B, b->address);
-    if (place < p->count && p->blocks[place] == id) {
-        p->count--;
-        memmove(&p->blocks[place], &p->blocks[place + 1], (p->count - place) * sizeof *p->blocks);
+    const dts_free_place place = dts_free_blocks_find(&a->free, pool_key(a, id));
+    if (dts_free_blocks_at(&a->free, place) == id) {
+        dts_free_blocks_remove(&a->free, place);
     }
 }
 
@@ -394,40 +358,46 @@ static void unmap_pages(dts_caching_allocator *a, uint32_t id) {
 
 /* Gives back all that can be. */
 static void release_cached(dts_caching_allocator *a) {
-    for (size_t which = 0; which < POOLS; which++) {
-        pool *p = &a->pools[which];
-        pool old = *p;
-        *p = (pool){0};
-        for (size_t i = 0; i < old.count; i++) {
-            uint32_t id = old.blocks[i];
-            const block *b = &a->blocks[id];
-            if (a->rules.expandable) {
-                unmap_pages(a, id);
-            } else if (b->previous == DTS_NO_BLOCK && b->next == DTS_NO_BLOCK) {
-                a->counts.reserved_B -= b->size_B;
-                a->counts.frees++;
-                block_drop(a, id);
-            } else {
-                pool_add(a, id);
-            }
+    for (uint32_t id = 0; id < a->block_count; id++) {
+        const block *b = &a->blocks[id];
+        const bool whole = b->previous == DTS_NO_BLOCK && b->next == DTS_NO_BLOCK;
+        if (!is_free(a, id) || !(whole || a->rules.expandable)) {
+            continue;
         }
-        free(old.blocks);
+        pool_remove(a, id);
+        if (a->rules.expandable) {
+            unmap_pages(a, id);
+        } else {
+            a->counts.reserved_B -= b->size_B;
+            a->counts.frees++;
+            block_drop(a, id);
+        }
     }
+}
+
+static bool is_of(const dts_caching_allocator *a, uint32_t id, unsigned stream, bool small) {
+    return id != DTS_NO_BLOCK && a->blocks[id].stream == stream && a->blocks[id].small == small;
 }
 
 /* The best free block, taken out of its pool. */
 static uint32_t best_fit(dts_caching_allocator *a, int64_t size_B, unsigned stream) {
-    pool *p = &a->pools[size_B <= LARGEST_SMALL_B];
-    size_t place = pool_find(a, p, stream, size_B, -1);
-    if (place == p->count || a->blocks[p->blocks[place]].stream != stream) {
+    const bool small = size_B <= LARGEST_SMALL_B;
+    const dts_free_key least = {.kind = dts_free_kind(pool_of(stream, small), size_B)};
+    dts_free_place place = dts_free_blocks_find(&a->free, least);
+    uint32_t id = dts_free_blocks_at(&a->free, place);
+    if (!is_of(a, id, stream, small)) {
         return DTS_NO_BLOCK;
     }
-    while (a->rules.expandable && place + 1 < p->count && a->blocks[p->blocks[place + 1]].stream == stream &&
-           expanded_B(a, p->blocks[place + 1]) < expanded_B(a, p->blocks[place])) {
-        place++;
+    while (a->rules.expandable) {
+        const dts_free_place next_place = dts_free_blocks_next(&a->free, place);
+        const uint32_t next = dts_free_blocks_at(&a->free, next_place);
+        if (!is_of(a, next, stream, small) || expanded_B(a, next) >= expanded_B(a, id)) {
+            break;
+        }
+        place = next_place;
+        id = next;
     }
-    uint32_t id = p->blocks[place];
-    pool_remove(a, id);
+    dts_free_blocks_remove(&a->free, place);
     return id;
 }
 

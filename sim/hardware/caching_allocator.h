@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct dts_caching_allocator dts_caching_allocator;
+#include "hardware/free_blocks.h" /* DTS_NO_BLOCK */
 
-#define DTS_NO_BLOCK UINT32_MAX
+typedef struct dts_caching_allocator dts_caching_allocator;
 
 typedef struct dts_caching_rules {
     int64_t round_B;    /* sizes are multiples of this, 512 in PyTorch */

@@ -55,8 +55,11 @@ static unsigned stream_of(uint8_t category) {
 }
 
 /* A block for so many bytes of a category; task: that asks for it; behind: when the host has issued it. DTS_NO_BLOCK:
- * there is no memory for it. */
+ * there is no memory for it. A run ends there, so later requests get nothing either. */
 static uint32_t serve(replayer *r, int64_t bytes, uint8_t category, dts_id task, bool behind) {
+    if (r->out->out_of_memory) {
+        return DTS_NO_BLOCK;
+    }
     dts_caching_counts was = dts_caching_count(r->allocator);
     uint32_t block = dts_caching_take(r->allocator, bytes, stream_of(category));
     dts_caching_counts is = dts_caching_count(r->allocator);
@@ -64,7 +67,7 @@ static uint32_t serve(replayer *r, int64_t bytes, uint8_t category, dts_id task,
     if (calls > 0 || is.retries > was.retries) {
         note_stall(r, task, behind, is.retries > was.retries, calls);
     }
-    if (block == DTS_NO_BLOCK && !r->out->out_of_memory) {
+    if (block == DTS_NO_BLOCK) {
         r->out->out_of_memory = true;
         r->out->requested_B = bytes;
         r->out->held_B = is.allocated_B;

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLOTS = 1 << 14 };
+enum { LEAST_SLOTS = 1 << 14 };
 
 #define NONE UINT32_MAX
 
@@ -75,8 +75,9 @@ typedef struct maker {
     size_t capacity;
     uint32_t spare;
     uint32_t newest[DTS_MEMORY_CATEGORY_COUNT];
-    uint32_t *slots; /* [SLOTS] newest tensor of each hash */
-    tensor *parked;  /* on the host: what they are */
+    uint32_t *slots; /* [slot_count, a power of two] newest tensor of each hash */
+    size_t slot_count;
+    tensor *parked; /* on the host: what they are */
     size_t parked_count, parked_capacity;
     const dts_tensors *made; /* that tasks make */
     size_t next_made;
@@ -85,14 +86,14 @@ typedef struct maker {
     bool failed;
 } maker;
 
-static size_t slot_of(const tensor *t) {
+static size_t slot_of(const maker *r, const tensor *t) {
     uint64_t hash = (uint64_t)t->bytes;
     const uint64_t parts[] = {t->category, (uint32_t)t->microbatch, (uint32_t)t->layer, (uint32_t)t->chunk};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         hash = (hash ^ parts[i]) * UINT64_C(0x9E3779B97F4A7C15);
         hash ^= hash >> 29;
     }
-    return (size_t)(hash % SLOTS);
+    return (size_t)hash & (r->slot_count - 1);
 }
 
 static bool alike(const tensor *a, const tensor *b) {
@@ -102,7 +103,7 @@ static bool alike(const tensor *a, const tensor *b) {
 
 static void enlist(maker *r, uint32_t id) {
     tensor *t = &r->tensors[id];
-    size_t slot = slot_of(t);
+    size_t slot = slot_of(r, t);
     t->chained = r->slots[slot];
     r->slots[slot] = id;
     t->older = r->newest[t->category];
@@ -115,7 +116,7 @@ static void enlist(maker *r, uint32_t id) {
 
 static void strike(maker *r, uint32_t id) {
     const tensor *t = &r->tensors[id];
-    uint32_t *link = &r->slots[slot_of(t)];
+    uint32_t *link = &r->slots[slot_of(r, t)];
     while (*link != id) {
         link = &r->tensors[*link].chained;
     }
@@ -135,7 +136,7 @@ static void strike(maker *r, uint32_t id) {
 static uint32_t find(const maker *r, const tensor *t) {
     uint32_t found = NONE;
     const bool oldest = t->category == DTS_MEMORY_TEMPORARY;
-    for (uint32_t id = r->slots[slot_of(t)]; id != NONE && (oldest || found == NONE); id = r->tensors[id].chained) {
+    for (uint32_t id = r->slots[slot_of(r, t)]; id != NONE && (oldest || found == NONE); id = r->tensors[id].chained) {
         found = alike(&r->tensors[id], t) ? id : found;
     }
     for (uint32_t id = r->newest[t->category]; id != NONE && found == NONE; id = r->tensors[id].older) {
@@ -394,15 +395,18 @@ dts_status dts_requests_make(const dts_plan *plan, const dts_lowered *lowered, c
                .starts = dts_simulation_starts(simulation),
                .ends = dts_simulation_ends(simulation),
                .spare = NONE,
-               .slots = malloc(SLOTS * sizeof *r.slots),
                .made = made,
                .out = out};
     for (unsigned c = 0; c < DTS_MEMORY_CATEGORY_COUNT; c++) {
         r.newest[c] = NONE;
     }
+    for (r.slot_count = LEAST_SLOTS; r.slot_count < events->count / 2;) { /* every other one adds a tensor */
+        r.slot_count *= 2;
+    }
+    r.slots = malloc(r.slot_count * sizeof *r.slots);
     r.failed = r.slots == NULL;
     if (!r.failed) {
-        memset(r.slots, 0xff, SLOTS * sizeof *r.slots);
+        memset(r.slots, 0xff, r.slot_count * sizeof *r.slots);
         make_all(&r, events);
     }
     free(r.tensors);
