@@ -154,21 +154,26 @@ static void name_model(const importer *i, const dts_settings *base, dts_settings
 
 enum { NAMES_MOST = 768, TYPOS_MOST = 2 };
 
-/* Every key that is read, and with the others every one that is known to change nothing. */
-static size_t known_names(const importer *i, bool others, const char *names[NAMES_MOST]) {
-    size_t count = 0;
+/* Every key that is read, and behind them every one that is known to change nothing. */
+typedef struct known_keys {
+    const char *names[NAMES_MOST];
+    size_t read, all;
+} known_keys;
+
+static void list_known_keys(const importer *i, known_keys *out) {
+    out->read = 0;
     for (size_t t = 0; t < DTS_RULE_TABLES && i->launcher->rules[t] != NULL; t++) {
-        count +=
-            dts_rules_paths(i->launcher->rules[t], DTS_TO_OURS, i->notes->arena, names + count, NAMES_MOST - count);
+        out->read += dts_rules_paths(i->launcher->rules[t], DTS_TO_OURS, i->notes->arena, out->names + out->read,
+                                     NAMES_MOST - out->read);
     }
-    const dts_remark *remark = others ? i->launcher->irrelevant : NULL;
-    for (; remark != NULL && remark->path != NULL && count < NAMES_MOST; remark++) {
+    out->all = out->read;
+    const dts_remark *remark = i->launcher->irrelevant;
+    for (; remark != NULL && remark->path != NULL && out->all < NAMES_MOST; remark++) {
         const char last = remark->path[strlen(remark->path) - 1];
         if (last != '-' && last != '_') { /* the beginning of several */
-            names[count++] = remark->path;
+            out->names[out->all++] = remark->path;
         }
     }
-    return count;
 }
 
 static void warn_unknown(importer *i, const dts_setting *s, const char *nearest) {
@@ -185,14 +190,14 @@ static void warn_unknown(importer *i, const dts_setting *s, const char *nearest)
 
 /* A key of a section of which most changes nothing, but that differs in a letter or two from one that is read:
  * bf16.enabld. NULL: it is none. */
-static const char *misspelt(const importer *i, const dts_setting *s) {
-    const char *names[NAMES_MOST], *dot = strrchr(s->path, '.');
-    const size_t count = dot == NULL ? 0 : known_names(i, false, names);
-    for (size_t k = 0; k < count; k++) {
+static const char *misspelt(const known_keys *known, const dts_setting *s) {
+    const char *dot = strrchr(s->path, '.');
+    for (size_t k = 0; k < known->read && dot != NULL; k++) {
         const size_t section = (size_t)(dot - s->path) + 1;
-        if (strncmp(names[k], s->path, section) == 0 && strchr(names[k] + section, '.') == NULL &&
-            dts_edit_distance(names[k] + section, dot + 1) <= TYPOS_MOST) {
-            return names[k];
+        const char *name = known->names[k];
+        if (strncmp(name, s->path, section) == 0 && strchr(name + section, '.') == NULL &&
+            dts_edit_distance(name + section, dot + 1) <= TYPOS_MOST) {
+            return name;
         }
     }
     return NULL;
@@ -274,12 +279,14 @@ static bool is_slip(const char *path, const char *nearest) {
 
 /* What no rule took: known to be of no concern, a value without a counterpart, or unknown. */
 static void note_rest(importer *i, const dts_settings *theirs, dts_settings *ours) {
+    known_keys known;
+    list_known_keys(i, &known);
     for (size_t k = 0; k < theirs->count; k++) {
         const dts_setting *s = &theirs->items[k];
         const dts_mapping *rules = s->used ? NULL : dts_launcher_rules(i->launcher, DTS_TO_OURS, s->path);
         const dts_remark *remark = dts_remark_find(i->launcher->irrelevant, s->path);
         const dts_setting *again = dts_settings_find(theirs, s->path);
-        const char *meant = s->used || rules != NULL ? NULL : misspelt(i, s);
+        const char *meant = s->used || rules != NULL ? NULL : misspelt(&known, s);
         if (again != s) {
             dts_notes_add(i->notes, DTS_NOTE_ELSEWHERE, "given again further down", &s->place, "%s = %s", s->path,
                           s->value);
@@ -294,8 +301,7 @@ static void note_rest(importer *i, const dts_settings *theirs, dts_settings *our
             drop_default(i, s->path, ours);
             note_lost(i, s, rules);
         } else {
-            const char *names[NAMES_MOST];
-            const char *nearest = dts_nearest_name(s->path, names, known_names(i, true, names));
+            const char *nearest = dts_nearest_name(s->path, known.names, known.all);
             const char *help = dts_launcher_warns_of(i->launcher, s->path, s->value);
             if (help != NULL) {
                 dts_diag_warning(i->diag, &s->place, NULL, help, "'%s %s' is not read, and changes the plan", s->path,
