@@ -276,11 +276,12 @@ void dts_diag_render(const dts_diag *diag, bool color, dts_text *out) {
     }
 }
 
-/* Damerau-Levenshtein distance (insert, delete, replace, swap of neighbours), or SIZE_MAX for overlong names. */
-size_t dts_edit_distance(const char *a, const char *b) {
+/* Damerau-Levenshtein distance (insert, delete, replace, swap of neighbours), or SIZE_MAX for overlong names and,
+ * without going through them, for names that are surely more than most apart. */
+static size_t distance_within(const char *a, const char *b, size_t most) {
     size_t n = strlen(a);
     size_t m = strlen(b);
-    if (n > LONGEST_NAME || m > LONGEST_NAME) {
+    if (n > LONGEST_NAME || m > LONGEST_NAME || (n > m ? n - m : m - n) > most) {
         return SIZE_MAX;
     }
     size_t rows[3][LONGEST_NAME + 1];
@@ -291,8 +292,10 @@ size_t dts_edit_distance(const char *a, const char *b) {
         previous[j] = j;
         before[j] = 0;
     }
+    size_t least_before = 0;
     for (size_t i = 1; i <= n; i++) {
         current[0] = i;
+        size_t least = i;
         for (size_t j = 1; j <= m; j++) {
             size_t best = previous[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
             best = previous[j] + 1 < best ? previous[j] + 1 : best;
@@ -301,13 +304,22 @@ size_t dts_edit_distance(const char *a, const char *b) {
                 best = before[j - 2] + 1;
             }
             current[j] = best;
+            least = best < least ? best : least;
         }
+        if (least > most && least_before > most) { /* a row follows from the two before it, and none is less */
+            return SIZE_MAX;
+        }
+        least_before = least;
         size_t *oldest = before;
         before = previous;
         previous = current;
         current = oldest;
     }
     return previous[m];
+}
+
+size_t dts_edit_distance(const char *a, const char *b) {
+    return distance_within(a, b, SIZE_MAX);
 }
 
 /* Names count without case and without what joins their words: people write rtx4090, RTX_4090 and rtx-4090. */
@@ -404,7 +416,7 @@ const char *dts_nearest_name(const char *name, const char *const *names, size_t 
     }
     size_t best_distance = strlen(name) / 3 + 1;
     for (size_t i = 0; i < count; i++) {
-        size_t distance = dts_edit_distance(name, names[i]);
+        size_t distance = distance_within(name, names[i], best_distance);
         if (distance <= best_distance && (best == NULL || distance < best_distance)) {
             best = names[i];
             best_distance = distance;

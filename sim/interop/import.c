@@ -565,8 +565,9 @@ dts_status dts_import(const dts_launcher *launcher, const char *text, size_t len
     }
     bool failed = false;
     for (size_t k = 1; k <= all.count; k++) { /* the first comes last */
-        join(&all.items[k % all.count], k < all.count, &ours);
-        failed = failed || all.items[k % all.count].theirs.failed;
+        const source *from = &all.items[k % all.count];
+        join(from, k < all.count, &ours);
+        failed = failed || from->theirs.failed || from->open_ones.failed || from->ours.failed;
     }
     warn_of_defaults(i, &main->open_ones, base, &ours);
     for (size_t k = 0; k < all.count; k++) {
@@ -577,6 +578,9 @@ dts_status dts_import(const dts_launcher *launcher, const char *text, size_t len
     note_defaults(i, &ours);
     status = dts_facts_complete(&ours, base, diag);
     overrides list = {.items = dts_arena_array(notes->arena, ours.count + base->count + 4, sizeof *list.items)};
+    if (list.items != NULL && status == DTS_OK) {
+        collect(i, &ours, base, name, &list);
+    }
     if (list.items == NULL || failed || ours.failed || notes->failed) {
         return dts_diag_nomem(diag);
     }

@@ -125,6 +125,7 @@ static void do_row(void *context, size_t index) {
         out->status = fill_in(row, scenario, result, out);
     } else if (why != NULL) {
         out->reason = reason_of(why);
+        out->status = out->reason == NULL || dts_diag_status(why) == DTS_NOMEM ? DTS_NOMEM : out->status;
     }
     if (out->status == DTS_OK && w->request->by != NULL) {
         const char *group = dts_measurement_group(&w->measurements, row, scenario, w->request->by);
@@ -178,15 +179,18 @@ static double memory_ratio(const dts_measurement *row, const outcome *out) {
 }
 
 static dts_status gather_row(dts_validation *v, const dts_measurement *row, const outcome *out) {
+    if (out->status == DTS_NOMEM) { /* no fault of the row: the errors of the others alone would be another table's */
+        return DTS_NOMEM;
+    }
     if (out->status != DTS_OK) {
         const bool stopped = out->status == DTS_INTERRUPTED;
         const char *reason = stopped               ? "interrupted"
                              : out->reason != NULL ? dts_arena_strdup(v->arena, out->reason)
                                                    : NULL;
         v->interrupted += stopped;
-        v->failures[v->failure_count++] = (dts_validate_failure){
-            .id = row->id, .table = row->table, .line = row->line, .reason = reason != NULL ? reason : "out of memory"};
-        return DTS_OK;
+        v->failures[v->failure_count++] =
+            (dts_validate_failure){.id = row->id, .table = row->table, .line = row->line, .reason = reason};
+        return reason != NULL ? DTS_OK : DTS_NOMEM;
     }
     v->tables[row->table].simulated++;
     dts_validate_record record = out->record;

@@ -46,7 +46,7 @@ static const char *text_of(const dts_node *node, const char *key) {
 }
 
 /* A profile that cannot be read is listed with the reason. */
-static void add_profile(listing *l, const dts_profile_kind *kind, const char *name, bool generic_only) {
+static dts_status add_profile(listing *l, const dts_profile_kind *kind, const char *name, bool generic_only) {
     dts_profile profile;
     dts_diag *why = dts_diag_new();
     dts_text summary = {0};
@@ -56,16 +56,17 @@ static void add_profile(listing *l, const dts_profile_kind *kind, const char *na
         dts_text_add(&summary, description != NULL ? description : "generic; `dtsim show` says what to add");
     } else if (status == DTS_OK) {
         kind->summarise(profile.bound, &summary);
-    } else {
-        const dts_message *message = why != NULL ? dts_diag_get(why, 0) : NULL;
-        dts_text_printf(&summary, "(not usable as it is: %s)", message != NULL ? message->text : "out of memory");
+    } else if (status != DTS_NOMEM) {
+        dts_text_printf(&summary, "(not usable as it is: %s)", dts_diag_get(why, 0)->text);
     }
     if (!generic_only || profile.missing_count > 0) {
         add(l, name, dts_text_string(&summary));
     }
     dts_text_free(&summary);
     dts_document_free(profile.document);
+    status = why != NULL && dts_diag_status(why) != DTS_NOMEM ? status : DTS_NOMEM;
     dts_diag_free(why);
+    return status == DTS_NOMEM ? dts_diag_nomem(l->tool->diag) : DTS_OK;
 }
 
 static dts_status list_profiles(listing *l, const dts_profile_kind *kind, bool generic_only) {
@@ -74,7 +75,7 @@ static dts_status list_profiles(listing *l, const dts_profile_kind *kind, bool g
     dts_status status =
         dts_profile_list(&l->tool->profiles, kind->folder, l->tool->arena, &names, &count, l->tool->diag);
     for (size_t i = 0; status == DTS_OK && i < count; i++) {
-        add_profile(l, kind, names[i], generic_only);
+        status = add_profile(l, kind, names[i], generic_only);
     }
     return status;
 }
@@ -92,6 +93,7 @@ static dts_status list_scenarios(listing *l) {
             summary = text_of(dts_document_root(document), "description");
         }
         add(l, names[i], summary != NULL ? summary : "");
+        status = why != NULL && dts_diag_status(why) != DTS_NOMEM ? DTS_OK : dts_diag_nomem(l->tool->diag);
         dts_document_free(document);
         dts_diag_free(why);
     }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "memory.h"
 #include "roots.h"
 #include "terminal.h"
 
@@ -106,11 +107,35 @@ static int dispatch(dts_tool *tool, int argc, char **argv) {
     return unknown_command(tool, argv[1]);
 }
 
-static void print_messages(const dts_diag *diag) {
+/* Without memory for it the texts alone, as they are; false. */
+static bool print_messages(const dts_diag *diag) {
     dts_text text = {0};
     dts_diag_render(diag, dts_terminal_color(STDERR_FILENO), &text);
-    fputs(dts_text_string(&text), stderr);
+    const bool whole = dts_text_status(&text) == DTS_OK;
+    for (size_t i = 0; i < dts_diag_count(diag) && !whole; i++) {
+        const dts_message *message = dts_diag_get(diag, i);
+        fputs(message->severity == DTS_ERROR ? "error: " : "warning: ", stderr);
+        fputs(message->text, stderr);
+        fputs("\n", stderr);
+    }
+    fputs(whole ? dts_text_string(&text) : "", stderr);
     dts_text_free(&text);
+    return whole;
+}
+
+/* Prints the messages. Where memory ran out, what was written may have a hole, and a message may be wrong. */
+static int finish(dts_diag *diag, int code) {
+    const bool interrupted = code == DTS_EXIT_INTERRUPTED, said = dts_diag_status(diag) == DTS_NOMEM;
+    const bool lacking = dts_memory_ran_out() && !interrupted;
+    if (lacking && !said) {
+        dts_diag_fail(diag, DTS_NOMEM, "end other programs, or ask for less: fewer --threads, fidelity.detail=block",
+                      "out of memory: what is printed may lack something");
+    }
+    const bool printed = print_messages(diag);
+    if (!printed) {
+        fputs(said || lacking ? "" : "error: out of memory: messages are cut short\n", stderr);
+    }
+    return (lacking || !printed) && !interrupted ? DTS_EXIT_IO : code;
 }
 
 /* One simulation after the other takes and gives back the same few megabytes: returning them to the system in between
@@ -133,8 +158,7 @@ int main(int argc, char **argv) {
         fputs("error: out of memory\n", stderr);
     } else {
         tool.style = dts_terminal_style(STDOUT_FILENO);
-        code = dispatch(&tool, argc, argv);
-        print_messages(tool.diag);
+        code = finish(tool.diag, dispatch(&tool, argc, argv));
     }
     dts_arena_free(tool.arena);
     dts_diag_free(tool.diag);
