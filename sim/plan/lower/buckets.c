@@ -87,15 +87,19 @@ static void flush_full(dts_gradient_sync *sync, dts_parameter_set set) {
     pending->pending_B = rest_B;
 }
 
-/* As many as gradients behind blocks have closed, all of one size: a tensor may overshoot the limit. */
-static void flush_closed(dts_gradient_sync *sync, dts_parameter_set set) {
+/* As many as gradients behind blocks have closed, all of one size: a tensor may overshoot the limit. Returns what had
+ * to be over for the last gradients to have room. */
+static dts_id flush_closed(dts_gradient_sync *sync, dts_parameter_set set) {
     dts_bucket *pending = &sync->buckets[set];
     const double part_B = (pending->pending_B - sync->open_B) / sync->closed;
+    dts_id room = DTS_NO_ID;
     for (; sync->closed > 0; sync->closed--) {
+        room = dts_sync_room(sync, set);
         pending->pending_B = part_B;
         flush_bucket(sync, set);
     }
     pending->pending_B = sync->open_B;
+    return sync->open_B > 0 ? dts_sync_room(sync, set) : room;
 }
 
 void dts_buckets_flush(dts_gradient_sync *sync) {
@@ -172,11 +176,37 @@ void dts_sync_take(dts_gradient_sync *all, double bytes, int tensors, dts_id rea
     sync->tensors += tensors;
 }
 
-void dts_sync_take_block(dts_gradient_sync *sync, const dts_block *block, dts_id ready) {
+/* The compute stream goes on when a transfer is over. */
+static void wait_for(dts_gradient_sync *sync, dts_id transfer) {
+    const dts_task_info info = {.role = DTS_ROLE_BACKWARD_WEIGHT,
+                                .microbatch = -1,
+                                .layer = -1,
+                                .device = sync->stage->device,
+                                .name = "wait for a bucket"};
+    if (transfer != DTS_NO_ID) {
+        sync->stage->last_kernel = dts_build_task(sync->b, sync->stage->compute, 0, &info);
+        dts_graph_depend(sync->b->graph, sync->stage->last_kernel, transfer);
+    }
+}
+
+/* When the gradients of a block that begins behind a task, made one after another, have filled the open bucket. */
+static dts_id filled_by(dts_gradient_sync *sync, const dts_bucket *open, const dts_block *block, dts_id begins) {
+    const double share = fmin(1, (open->limit_B - open->pending_B) / block->reduced_B);
+    const dts_task_info info = {
+        .role = DTS_ROLE_HOST, .microbatch = -1, .layer = -1, .device = sync->stage->device, .name = "a bucket fills"};
+    if (begins == DTS_NO_ID || !(share > 0)) {
+        return sync->stage->last_kernel;
+    }
+    const dts_id filled = dts_build_delay(sync->b, (dts_time)(share * (double)block->duration), &info);
+    dts_graph_depend(sync->b->graph, filled, begins);
+    return filled;
+}
+
+void dts_sync_take_block(dts_gradient_sync *sync, const dts_block *block, dts_id begins) {
     dts_bucket *pending = &sync->buckets[DTS_SET_COMMON];
     sync->open_B = sync->records ? sync->open_B : pending->pending_B;
+    pending->ready = filled_by(sync, pending, block, begins);
     pending->pending_B += block->reduced_B;
-    pending->ready = ready;
     const dts_held_gradient all = {
         .pending_B = block->reduced_B, .held_B = (double)block->left_B[DTS_MEMORY_COMMUNICATION], .sum = true};
     hold(sync, pending, &all);
@@ -184,7 +214,7 @@ void dts_sync_take_block(dts_gradient_sync *sync, const dts_block *block, dts_id
     sync->tensors += block->reduced_tensors;
     record_buckets(sync, block->closed_buckets, block->open_B);
     if (sync->b->plan->job.stack->ddp_overlap && !sync->records && sync->closed > 0) {
-        flush_closed(sync, DTS_SET_COMMON);
+        wait_for(sync, flush_closed(sync, DTS_SET_COMMON));
     }
 }
 
