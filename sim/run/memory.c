@@ -85,7 +85,7 @@ static dts_status measure_stage(const dts_measured *m, int64_t p, dts_result *re
     double context_B = dts_context_B(plan);
     double allocated_B = (double)peak->bytes;
     double reserved = reserved_B(plan, peak, context_B);
-    if (m->replays != NULL && !m->replays[p].out_of_memory) {
+    if (m->replays != NULL) { /* up to where a request failed, if one did */
         reserved = fmax((double)m->replays[p].peak_reserved_B, allocated_B);
     }
     dts_stage_row *row = &result->stages[p];

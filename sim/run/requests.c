@@ -227,8 +227,9 @@ static tensor tensor_of(const maker *r, const dts_memory_event *e) {
                     .category = e->category};
 }
 
-/* What is freed but was not requested in this size: the latest tensors that it covers. */
-static void let_go_parts(maker *r, const tensor *sum, dts_time when) {
+/* What is freed but was not requested in this size, as by a block: the latest tensors that it covers, and of the next
+ * one a part, which the allocator knows as a free and a smaller request. */
+static void let_go_parts(maker *r, const tensor *sum, dts_time when, dts_id task) {
     int64_t left_B = sum->bytes;
     for (uint32_t id = r->newest[sum->category]; id != NONE && left_B > 0;) {
         uint32_t older = r->tensors[id].older;
@@ -238,6 +239,16 @@ static void let_go_parts(maker *r, const tensor *sum, dts_time when) {
         }
         id = older;
     }
+    const uint32_t last = r->newest[sum->category];
+    if (left_B > 0 && last != NONE) { /* all that are left are larger */
+        tensor rest = r->tensors[last];
+        rest.bytes -= left_B;
+        let_go(r, last, when);
+        take(r, &rest, task, true);
+        r->out->cut_B += left_B;
+        left_B = 0;
+    }
+    r->out->unknown_B += left_B;
 }
 
 /* Does the event see its task off? What appears then is no output: that was there from the start. The host asks for it
@@ -281,7 +292,7 @@ static bool is_offload(const maker *r, const dts_memory_event *e) {
 }
 
 /* The tensors of a part of the model leave the GPU: sum is their bytes. */
-static void park(maker *r, const tensor *sum, dts_time when) {
+static void park(maker *r, const tensor *sum, dts_time when, dts_id task) {
     int64_t left_B = sum->bytes;
     for (int others = 0; others < 2; others++) { /* those of the part first */
         for (uint32_t id = r->newest[sum->category]; id != NONE && left_B > 0;) {
@@ -301,6 +312,8 @@ static void park(maker *r, const tensor *sum, dts_time when) {
             id = t.older;
         }
     }
+    const tensor rest = {.bytes = left_B, .category = sum->category};
+    let_go_parts(r, &rest, when, task);
 }
 
 /* They come back, in the order in which they were made. */
@@ -340,11 +353,11 @@ static void make_group(maker *r, const dts_memory_event *events, size_t count) {
                 const bool leaves = is_offload(r, &group[i]);
                 uint32_t id = leaves ? NONE : find(r, &t);
                 if (leaves) {
-                    park(r, &t, group[i].when);
+                    park(r, &t, group[i].when, group[i].task);
                 } else if (id != NONE) {
                     let_go(r, id, group[i].when);
                 } else {
-                    let_go_parts(r, &t, group[i].when);
+                    let_go_parts(r, &t, group[i].when, group[i].task);
                 }
             }
         }

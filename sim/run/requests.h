@@ -52,11 +52,14 @@ typedef struct dts_request {
     bool behind;      /* TAKE: when the host has issued the task */
 } dts_request;
 
-/* Those of one iteration of a device, in their order. At its end all is given back that was taken. */
+/* Those of one iteration of a device, in their order. At its end all is given back that was taken. What the ledger
+ * gives back is what it took: in detail kernel cut_B is 0, and unknown_B always is. */
 typedef struct dts_requests {
     dts_request *items;
     size_t count;
     size_t places;
+    int64_t cut_B;     /* given back as parts of tensors: of blocks, which give back sums */
+    int64_t unknown_B; /* given back, and never taken */
 } dts_requests;
 
 /* From what the ledger saw on a device; made: tensors of which tasks make some (made_by). The caller frees *out.

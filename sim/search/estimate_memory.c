@@ -3,8 +3,7 @@
  *   memory        = max_c (static + whole · saved of a chunk + halves · what weights' gradients need of it
  *                   + transient), at each moment of the order that holds most (dts_schedule_moments), the largest of:
  *                   a layer runs, without what a head has saved; embedding or head run, without units and
- *                   gradients of layers; ZeRO-2 beside a layer: buckets less what backward freed to fill them,
- *                   and what reductions that are slower than passes have left
+ *                   gradients of layers; ZeRO-2 beside a layer: buckets less what backward freed to fill them
  *   bound         = max_c (static + whole · saved of its smallest chunk + halves · … [with activations in host memory
  *                   those that offload.activation_layers leaves]),
  *                   or static + a head's outputs of all microbatches + their copy, where a step returns them [2];
@@ -249,7 +248,7 @@ static double least_of_layers_B(const dts_case *k, double layers) {
 
 /* ZeRO-2: gradients fill their buckets while the backward of a chunk frees what its layers kept, the head's ahead of
  * them. One bucket is reduced while the next one fills; where reductions wait for the end of a pass, all of a chunk's
- * are there by then. Where reductions are slower than passes, more of them are left with every microbatch. */
+ * are there by then. */
 static double buckets_B(const dts_case *k, const dts_rank_class *c, const dts_case_passes *p, bool splits) {
     const dts_stack *stack = k->plan->job.stack;
     double all_B = 0, layer_B = 0, head_B = 0;
@@ -269,10 +268,10 @@ static double buckets_B(const dts_case *k, const dts_rank_class *c, const dts_ca
         stack->ddp_overlap ? fmin(chunk_B, stack->ddp_bucket_B + fmax(stack->ddp_bucket_B, head_B)) : chunk_B;
     const double freed_B = (splits ? halves_B(k, c) : dts_case_kept_B(k, c, c->layers)) / fmax(1, c->layers);
     const double filled_B = layer_B > freed_B ? most_B * (1 - freed_B / layer_B) : 0;
+    /* where reductions are slower than passes, the first bucket of a pass meets the last one of the pass before */
     const double pace_s = p->forward_s + p->input_s + p->weight_s, reduced_s = c->collectives.scatter_s;
-    const double left = reduced_s > pace_s ? 1 - pace_s / reduced_s : 0;
-    const double left_B = fmax(0, k->microbatches - (double)k->plan->pipeline) * left * all_B;
-    return fmax(filled_B, fmin(head_B, most_B)) + left_B;
+    const double left_B = reduced_s > pace_s ? most_B / 2 : 0;
+    return fmax(fmax(filled_B, left_B), fmin(head_B, most_B));
 }
 
 dts_case_activations dts_case_activations_of(const dts_case *k, const dts_rank_class *c, const dts_case_passes *p,

@@ -13,10 +13,9 @@
  * A transfer that holds its sender and needs not wait for the receiver goes on where the pass ends, on the same stream:
  * both are one task, whose fixed part is the pass.
  *
- * ZeRO-2 reduces the gradients of every microbatch. No pass waits for that, only the step does, and their stream takes
- * one after the other: they may as well begin when the pass is done, in as many buckets as the gradients close. Of the
- * last microbatch, where nothing hides what is left, and of the first, which the stream is idle before, when the layer
- * is.
+ * ZeRO-2 reduces the gradients of every microbatch. Their stream takes one bucket after the other: they may as well
+ * begin with the pass that makes them, which ends when the last bucket but two is reduced (data_parallel.c). Of the
+ * last microbatch, where nothing hides what is left, and of the first, which the stream is idle before, with the layer.
  *
  * A collective that waits for the latest kernel is issued by then where the host is known to be ahead by as much: it
  * needs no task for that.

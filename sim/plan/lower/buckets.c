@@ -11,69 +11,95 @@
  * the optimizer step the parameters are gathered.
  *
  * ZeRO-2 [2]: gradients are kept as shards, so every microbatch's buckets are reduce-scattered (the shard's sum over
- * microbatches is added up behind the transfer, a kernel of 1/data of the elements that is not counted).
+ * microbatches is added up behind the transfer, a kernel of 1/data of the elements that is not counted). There are two
+ * buckets: one fills while the other is reduced (data_parallel.c).
  *
  * [1] Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", VLDB 2020, section 4.2.
  * [2] Rajbhandari et al., "ZeRO", 2020, section 5.
  */
 #include <math.h>
+#include <string.h>
 
+#include "base/array.h"
 #include "plan/lower/data_parallel.h"
 
-/* One kernel over a tensor on its way into or out of a bucket: read and write. */
-static dts_id pass_tensor(dts_gradient_sync *sync, double bytes, const char *name) {
+/* One kernel over a tensor on its way into or out of a bucket, behind after: read and write. */
+static dts_id pass_tensor(dts_gradient_sync *sync, double bytes, dts_id after, const char *name) {
     dts_task_info info = {.role = DTS_ROLE_BACKWARD_WEIGHT, .microbatch = -1, .layer = -1, .name = name};
     double duration = dts_gpu_memory_s(&sync->b->plan->job.cluster->gpu, 2 * bytes);
-    return dts_build_kernel(sync->b, sync->stage, duration, true, DTS_NO_ID, &info);
+    return dts_build_kernel(sync->b, sync->stage, duration, true, after, &info);
+}
+
+/* Another gradient lies in buckets only. */
+static void hold(dts_gradient_sync *sync, dts_bucket *bucket, const dts_held_gradient *gradient) {
+    dts_held_gradient *held =
+        dts_arena_room(sync->b->arena, bucket->held, &bucket->held_capacity, bucket->held_count + 1, sizeof *held);
+    if (held == NULL) {
+        sync->b->failed = true;
+        return;
+    }
+    bucket->held = held;
+    held[bucket->held_count++] = *gradient;
+}
+
+/* So much has been reduced when task ends: tensors go as wholes, of a block's sum what has been reduced. */
+static void let_go(dts_gradient_sync *sync, dts_bucket *bucket, double reduced_B, dts_id task) {
+    static const double rounding_B = 0.5;
+    size_t gone = 0;
+    for (bool whole = true; whole && gone < bucket->held_count; gone += whole) {
+        dts_held_gradient *g = &bucket->held[gone];
+        whole = g->pending_B <= reduced_B + rounding_B;
+        const double part_B = whole ? g->held_B : g->sum ? floor(g->held_B * reduced_B / g->pending_B) : 0;
+        dts_build_memory(sync->b, task, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -part_B);
+        reduced_B -= whole ? g->pending_B : 0;
+        g->held_B -= part_B;
+        g->pending_B -= whole ? 0 : fmax(0, reduced_B);
+    }
+    bucket->held_count -= gone;
+    memmove(bucket->held, bucket->held + gone, bucket->held_count * sizeof *bucket->held);
 }
 
 static void flush_bucket(dts_gradient_sync *sync, dts_parameter_set set) {
     dts_bucket *pending = &sync->buckets[set];
-    if (pending->pending_B <= 0) {
+    const double bytes = pending->pending_B;
+    if (bytes <= 0) {
         return;
     }
     const char *name =
         dts_arena_printf(sync->b->arena, "%s bucket %d", dts_collective_names[sync->reduction], sync->flushed);
     dts_task_info info = dts_sync_transfer_info(name == NULL ? "bucket" : name);
-    dts_sync_reduce(sync, set, pending->pending_B / sync->b->plan->storage.reduce_B, pending->pending_B, pending->ready,
-                    &info);
-    dts_build_memory(sync->b, sync->last_transfer, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -pending->held_B);
+    dts_sync_reduce(sync, set, bytes / sync->b->plan->storage.reduce_B, bytes, pending->ready, &info);
+    let_go(sync, pending, bytes, sync->last_transfer);
     sync->flushed++;
-    *pending = (dts_bucket){.limit_B = sync->b->plan->job.stack->ddp_bucket_B, .ready = pending->ready};
+    pending->limit_B = sync->b->plan->job.stack->ddp_bucket_B;
+    pending->pending_B = 0;
 }
 
 /* As many full buckets as there are gradients for. */
 static void flush_full(dts_gradient_sync *sync, dts_parameter_set set) {
     dts_bucket *pending = &sync->buckets[set];
     double rest_B = pending->pending_B;
-    double held_B = pending->held_B;
     while (rest_B > 0 && rest_B >= pending->limit_B) {
-        const double part_B = pending->limit_B;
-        pending->pending_B = part_B;
-        pending->held_B = floor(held_B * part_B / rest_B);
-        rest_B -= part_B;
-        held_B -= pending->held_B;
+        pending->pending_B = pending->limit_B;
+        rest_B -= pending->limit_B;
         flush_bucket(sync, set);
     }
     pending->pending_B = rest_B;
-    pending->held_B = held_B;
 }
 
-/* As many as gradients behind blocks have closed, all of one size: a tensor may overshoot the limit. */
-static void flush_closed(dts_gradient_sync *sync, dts_parameter_set set) {
+/* As many as gradients behind blocks have closed, all of one size: a tensor may overshoot the limit. Returns what had
+ * to be over for the last gradients to have room. */
+static dts_id flush_closed(dts_gradient_sync *sync, dts_parameter_set set) {
     dts_bucket *pending = &sync->buckets[set];
-    const double rest_B = sync->open_B;
-    const double rest_held_B = floor(pending->held_B * rest_B / pending->pending_B);
-    const double part_B = (pending->pending_B - rest_B) / sync->closed;
-    double held_B = pending->held_B - rest_held_B;
+    const double part_B = (pending->pending_B - sync->open_B) / sync->closed;
+    dts_id room = DTS_NO_ID;
     for (; sync->closed > 0; sync->closed--) {
+        room = dts_sync_room(sync, set);
         pending->pending_B = part_B;
-        pending->held_B = floor(held_B / sync->closed);
-        held_B -= pending->held_B;
         flush_bucket(sync, set);
     }
-    pending->pending_B = rest_B;
-    pending->held_B = rest_held_B;
+    pending->pending_B = sync->open_B;
+    return sync->open_B > 0 ? dts_sync_room(sync, set) : room;
 }
 
 void dts_buckets_flush(dts_gradient_sync *sync) {
@@ -85,13 +111,6 @@ void dts_buckets_flush(dts_gradient_sync *sync) {
         }
         flush_bucket(sync, order[i]);
     }
-}
-
-/* A gradient that is not kept whole: its bucket is there until it has been reduced. */
-static void hold_in_bucket(dts_gradient_sync *sync, dts_bucket *pending, double bytes) {
-    double whole = floor(bytes);
-    dts_build_memory(sync->b, pending->ready, DTS_AT_START, sync->stage, DTS_MEMORY_COMMUNICATION, whole);
-    pending->held_B += whole;
 }
 
 /* More gradients, which have filled buckets and left something in the last. */
@@ -122,9 +141,12 @@ void dts_sync_gradient(dts_gradient_sync *all, dts_parameter_set set, const doub
         const dts_stack *stack = sync->b->plan->job.stack;
         bool copies = !stack->gradient_as_bucket_view || stack->zero_grad_to_none || sync->every_microbatch;
         /* the division by the group size happens on the way, or in place */
-        pending->ready = pass_tensor(sync, bytes, copies ? "copy_to_bucket" : "scale_in_bucket");
+        const dts_id room = dts_sync_room(sync, set);
+        pending->ready = pass_tensor(sync, bytes, room, copies ? "copy_to_bucket" : "scale_in_bucket");
         if (sync->every_microbatch) {
-            hold_in_bucket(sync, pending, bytes);
+            const dts_held_gradient own = {.pending_B = bytes, .held_B = floor(bytes)};
+            dts_build_memory(sync->b, pending->ready, DTS_AT_START, sync->stage, DTS_MEMORY_COMMUNICATION, own.held_B);
+            hold(sync, pending, &own);
         }
         pending->pending_B += bytes;
         sync->total_B += bytes;
@@ -154,17 +176,45 @@ void dts_sync_take(dts_gradient_sync *all, double bytes, int tensors, dts_id rea
     sync->tensors += tensors;
 }
 
-void dts_sync_take_block(dts_gradient_sync *sync, const dts_block *block, dts_id ready) {
+/* The compute stream goes on when a transfer is over. */
+static void wait_for(dts_gradient_sync *sync, dts_id transfer) {
+    const dts_task_info info = {.role = DTS_ROLE_BACKWARD_WEIGHT,
+                                .microbatch = -1,
+                                .layer = -1,
+                                .device = sync->stage->device,
+                                .name = "wait for a bucket"};
+    if (transfer != DTS_NO_ID) {
+        sync->stage->last_kernel = dts_build_task(sync->b, sync->stage->compute, 0, &info);
+        dts_graph_depend(sync->b->graph, sync->stage->last_kernel, transfer);
+    }
+}
+
+/* When the gradients of a block that begins behind a task, made one after another, have filled the open bucket. */
+static dts_id filled_by(dts_gradient_sync *sync, const dts_bucket *open, const dts_block *block, dts_id begins) {
+    const double share = fmin(1, (open->limit_B - open->pending_B) / block->reduced_B);
+    const dts_task_info info = {
+        .role = DTS_ROLE_HOST, .microbatch = -1, .layer = -1, .device = sync->stage->device, .name = "a bucket fills"};
+    if (begins == DTS_NO_ID || !(share > 0)) {
+        return sync->stage->last_kernel;
+    }
+    const dts_id filled = dts_build_delay(sync->b, (dts_time)(share * (double)block->duration), &info);
+    dts_graph_depend(sync->b->graph, filled, begins);
+    return filled;
+}
+
+void dts_sync_take_block(dts_gradient_sync *sync, const dts_block *block, dts_id begins) {
     dts_bucket *pending = &sync->buckets[DTS_SET_COMMON];
     sync->open_B = sync->records ? sync->open_B : pending->pending_B;
+    pending->ready = filled_by(sync, pending, block, begins);
     pending->pending_B += block->reduced_B;
-    pending->held_B += (double)block->left_B[DTS_MEMORY_COMMUNICATION];
-    pending->ready = ready;
+    const dts_held_gradient all = {
+        .pending_B = block->reduced_B, .held_B = (double)block->left_B[DTS_MEMORY_COMMUNICATION], .sum = true};
+    hold(sync, pending, &all);
     sync->total_B += block->reduced_B;
     sync->tensors += block->reduced_tensors;
     record_buckets(sync, block->closed_buckets, block->open_B);
     if (sync->b->plan->job.stack->ddp_overlap && !sync->records && sync->closed > 0) {
-        flush_closed(sync, DTS_SET_COMMON);
+        wait_for(sync, flush_closed(sync, DTS_SET_COMMON));
     }
 }
 
@@ -193,8 +243,7 @@ dts_id dts_buckets_finish(dts_gradient_sync *sync) {
     if (!sync->b->plan->job.stack->gradient_as_bucket_view && !sync->every_microbatch && sync->tensors > 0) {
         dts_id last = sync->last_transfer;
         for (int i = 0; i < sync->tensors; i++) {
-            dts_id copy = pass_tensor(sync, sync->total_B / sync->tensors, "copy_from_bucket");
-            dts_graph_depend(sync->b->graph, copy, last);
+            pass_tensor(sync, sync->total_B / sync->tensors, last, "copy_from_bucket");
             last = DTS_NO_ID; /* the stream keeps the rest in order */
         }
     }

@@ -409,8 +409,9 @@ bool dts_sync_hands_over(const dts_gradient_sync *all, bool last_microbatch, dou
 bool dts_sync_gathers(const dts_gradient_sync *all);
 /* Gradients of tensors, handed over inside a block that ends with ready. */
 void dts_sync_take(dts_gradient_sync *all, double bytes, int tensors, dts_id ready);
-/* Brief: gradients of a block that ends with ready, whose buckets are reduced behind it. */
-void dts_sync_take_block(dts_gradient_sync *sync, const dts_block *block, dts_id ready);
+/* Brief: gradients of a block that begins behind that task, whose buckets are reduced from then on. The compute stream
+ * waits until there was room for them. */
+void dts_sync_take_block(dts_gradient_sync *sync, const dts_block *block, dts_id begins);
 /* Reduces what waits in the buckets; the experts' first: their groups are smaller. */
 void dts_buckets_flush(dts_gradient_sync *sync);
 /* For lowering a block: hands over into buckets without end, whose content is then read. */

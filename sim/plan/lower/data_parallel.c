@@ -4,7 +4,23 @@
  * Hybrid sharding [1] shards inside groups; what a rank has reduced there is then all-reduced with the ranks that hold
  * the same shard. Gradients that rest in host memory leave as the reduced shard (offload.c has the copies).
  *
+ * Gradients that are kept whole are reduced in place (DDP, ZeRO-1). Others lie in a buffer until they are reduced, and
+ * out where they leave. There is room for two reductions of a set: a kernel that makes gradients of a third waits for
+ * the first.
+ *   ZeRO-2                 two buckets: the compute stream waits for the reduction before, with each that begins [2];
+ *                          Megatron-FSDP waits for the reduction before, too [3]
+ *   units that leave       copies to host memory run on the stream of the reductions, and the compute stream waits for
+ *                          the reduction before [4]; ZeRO-3's host waits for the last but two [5]
+ * Of units that stay, gathers stand behind the reductions on one stream, so that no more than these are under way; what
+ * is reduced counts where the unit's backward ends (units.c).
+ *
  * [1] Zhao et al., "PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel", VLDB 2023, section 3.2.
+ * [2] deepspeedai/DeepSpeed @02aa38c3, deepspeed/runtime/zero/stage_1_and_2.py: IPGBucket, average_tensor.
+ * [3] NVIDIA/Megatron-LM @0056bc94, megatron/core/distributed/fsdp/src/megatron_fsdp/param_and_grad_buffer.py,
+ *     GradReducePipeline.wait_for_previous_grad_reduce.
+ * [4] pytorch/pytorch, torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py, post_backward;
+ *     _fsdp_collectives.py, foreach_reduce.
+ * [5] deepspeedai/DeepSpeed, deepspeed/runtime/zero/stage3.py: max_param_reduce_events.
  */
 #include <math.h>
 
@@ -44,6 +60,7 @@ dts_gradient_sync *dts_sync_alloc(dts_builder *b, dts_stage *stage) {
                                 .buckets = {empty, empty},
                                 .last_transfer = DTS_NO_ID,
                                 .last_gather = DTS_NO_ID,
+                                .reduced = {{DTS_NO_ID, DTS_NO_ID}, {DTS_NO_ID, DTS_NO_ID}},
                                 .recent_uses = {DTS_NO_ID, DTS_NO_ID}};
     return sync;
 }
@@ -127,6 +144,13 @@ void dts_sync_reduce(dts_gradient_sync *sync, dts_parameter_set set, double elem
     }
     sync->stage->copy = 0;
     sync->last_transfer = done;
+    sync->reduced[set][1] = sync->reduced[set][0];
+    sync->reduced[set][0] = done;
+}
+
+dts_id dts_sync_room(const dts_gradient_sync *sync, dts_parameter_set set) {
+    const bool buffers = sync->every_microbatch || (sync->sharded && offloads_gradients(sync));
+    return buffers ? sync->reduced[set][1] : DTS_NO_ID;
 }
 
 bool dts_sync_takes_gradients(const dts_gradient_sync *all) {

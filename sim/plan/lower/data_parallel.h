@@ -17,10 +17,18 @@ typedef struct dts_unit {
     dts_id gather; /* transfer that made it whole, DTS_NO_ID: always whole */
 } dts_unit;
 
+/* A gradient that lies in buckets only: what of it is still to be reduced, and what it takes of the GPU's memory. */
+typedef struct dts_held_gradient {
+    double pending_B, held_B;
+    bool sum; /* all those of a block */
+} dts_held_gradient;
+
 /* Gradients that wait for their reduction, of one set of parameters. */
 typedef struct dts_bucket {
-    double limit_B, pending_B, held_B;
+    double limit_B, pending_B;
     dts_id ready;
+    dts_held_gradient *held; /* [held_count], the oldest first; none where gradients are kept whole */
+    size_t held_count, held_capacity;
 } dts_bucket;
 
 /* ZeRO-1: what a chunk still waits for of the step before (updated.c). */
@@ -48,7 +56,8 @@ struct dts_gradient_sync {
     double total_B;
     int flushed;
     dts_id last_transfer;
-    dts_updated *updated; /* [virtual stage]; NULL: parameters are gathered behind the step */
+    dts_id reduced[DTS_SET_COUNT][2]; /* the latest two reductions of a set, the last one first */
+    dts_updated *updated;             /* [virtual stage]; NULL: parameters are gathered behind the step */
     /* units: [virtual stage][position]; embedding and head are in the root unit of their chunk, unless apart */
     dts_unit **units;
     dts_unit *roots;        /* [virtual stage] */
@@ -79,6 +88,10 @@ bool dts_sync_offloads_parameters(const dts_gradient_sync *sync);
 /* Gradients of elements are reduced, and leave for host memory, after the kernel made. */
 void dts_sync_reduce(dts_gradient_sync *sync, dts_parameter_set set, double elements, double wire_B, dts_id made,
                      const dts_task_info *info);
+
+/* Gradients of a set that are not kept have room for two reductions: what must be over before those of a third are made
+ * (data_parallel.c); DTS_NO_ID: nothing. */
+dts_id dts_sync_room(const dts_gradient_sync *sync, dts_parameter_set set);
 
 /* Reduces what waits in the buckets, copies all back where gradients are no views of them, and begins anew; returns the
  * last transfer (DTS_NO_ID: none). */

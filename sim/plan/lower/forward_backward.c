@@ -190,18 +190,23 @@ static void forward_position(walk *w, int64_t position) {
     }
 }
 
-/* Half copies of weights that parts which keep nothing have left in autocast's cache. */
-static double cached_casts_B(const walk *w) {
+/* Half copies of weights that parts which keep nothing have left in autocast's cache go. */
+static void drop_cached_casts(walk *w) {
     const dts_chunk *chunk = w->pass->chunk;
     const bool whole = dts_plan_infers(w->b->plan) || drops_whole_chunk(w);
-    double bytes = whole && chunk->embedding ? dts_walk_casts_B(w, DTS_PART_EMBEDDING) : 0;
+    if (whole && chunk->embedding) {
+        dts_walk_drop_casts(w, DTS_PART_EMBEDDING);
+    }
     for (int64_t i = 0; i < chunk->layers; i++) {
         const size_t base = dts_build_style(w->b, dts_plan_layer_style(w->b->plan, chunk->first_layer + i));
-        bool drops = whole || checkpoint_span(w, i) > 0;
-        bytes += drops ? dts_walk_casts_B(w, layer_part(w, chunk->first_layer + i)) : 0;
+        if (whole || checkpoint_span(w, i) > 0) {
+            dts_walk_drop_casts(w, layer_part(w, chunk->first_layer + i));
+        }
         dts_build_style(w->b, base);
     }
-    return bytes + (whole && chunk->head ? dts_walk_casts_B(w, DTS_PART_HEAD) : 0);
+    if (whole && chunk->head) {
+        dts_walk_drop_casts(w, DTS_PART_HEAD);
+    }
 }
 
 void dts_build_forwards(dts_builder *b, const dts_pass *passes, size_t count, dts_id *made) {
@@ -224,7 +229,7 @@ void dts_build_forwards(dts_builder *b, const dts_pass *passes, size_t count, dt
     for (size_t i = 0; i < count; i++) {
         walk *w = &walks[i];
         dts_walk_drop_handed(w);
-        dts_walk_memory(w, w->pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -cached_casts_B(w));
+        drop_cached_casts(w);
         if (drops_whole_chunk(w)) {
             dts_walk_memory(w, w->pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, b->boundary_B);
             dts_offload_store(b, w->pass, chunk->layers, floor(b->boundary_B), w->last);
@@ -361,6 +366,6 @@ dts_id dts_build_backward(dts_builder *b, const dts_pass *pass, dts_op_kind kind
     }
     dts_walk_drop_handed(&w);
     dts_walk_memory(&w, pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, repeats ? -b->boundary_B : 0);
-    dts_walk_memory(&w, pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -dts_held_outputs_B(b, pass));
+    dts_walk_drop_outputs(&w);
     return w.last;
 }

@@ -71,9 +71,10 @@ void dts_drop_kept(dts_builder *b, dts_stage *stage, int64_t s, int64_t microbat
     if (b->plan->chunks[s].head && output_B(b, s) > 0) {
         dts_build_joined_outputs(b, stage, microbatches);
     }
-    /* as whole bytes as they were taken */
-    const double one_B = floor(output_B(b, s)) + floor(gradient_B(b, s));
-    dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_ACTIVATIONS, -one_B * (double)microbatches);
+    for (int64_t i = 0; i < microbatches; i++) {
+        dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_ACTIVATIONS, -output_B(b, s));
+        dts_build_memory(b, stage->last_kernel, DTS_AT_END, stage, DTS_MEMORY_ACTIVATIONS, -gradient_B(b, s));
+    }
     note_kept(b, stage->last_kernel, -floor(output_B(b, s)) * (double)microbatches);
 }
 

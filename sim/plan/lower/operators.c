@@ -255,14 +255,19 @@ static size_t operator_count(const walk *w, dts_part part) {
     return outputs_only ? dts_head_outputs(&w->b->work[DTS_PART_HEAD]) : w->b->work[part].operators.count;
 }
 
-double dts_walk_casts_B(const dts_walk *w, dts_part part) {
+void dts_walk_drop_casts(walk *w, dts_part part) {
     const dts_part_work *work = &w->b->work[part];
-    double bytes = 0;
     for (size_t i = 0; dts_plan_keeps_weight_copies(w->b->plan) && i < operator_count(w, part); i++) {
-        bool runs = work->times[i].forward_kernels > 0;
-        bytes += runs ? floor(work->operators.items[i].weight_copy_B) : 0;
+        const double cast_B = work->times[i].forward_kernels > 0 ? work->operators.items[i].weight_copy_B : 0;
+        dts_walk_memory(w, w->pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_ACTIVATIONS, -cast_B);
     }
-    return bytes;
+}
+
+void dts_walk_drop_outputs(walk *w) {
+    const dts_operators *head = &w->b->work[DTS_PART_HEAD].operators;
+    if (dts_held_outputs_B(w->b, w->pass) > 0) {
+        save_tensors(w, w->pass->stage->last_kernel, DTS_AT_END, &head->items[head->count - 1], -1);
+    }
 }
 
 /* Adding a new weight gradient to the stored one, where that is a kernel of its own (unit_copies.c). */

@@ -161,6 +161,7 @@ void dts_step_take(dts_walk *w, const dts_step *s) {
         return;
     }
     dts_task_info info = block_info(w->pass, s->action, s->layer);
+    const dts_id before = w->pass->stage->last_kernel;
     w->last = dts_block_place(w->b, w->pass->stage, block, w->waits, DTS_WAITS, &info);
     w->waits[DTS_WAIT_INPUT] = block->trailing > 0 ? w->last : DTS_NO_ID;
     w->waits[DTS_WAIT_PARAMETERS] = DTS_NO_ID;
@@ -168,7 +169,7 @@ void dts_step_take(dts_walk *w, const dts_step *s) {
     w->waits[DTS_WAIT_BRANCH] = DTS_NO_ID;
     w->handed_B = block->handed_B;
     if (behind) {
-        dts_sync_take_block(w->pass->sync, block, w->pass->stage->last_kernel);
+        dts_sync_take_block(w->pass->sync, block, before);
     } else if (inside) {
         dts_sync_take(w->pass->sync, block->reduced_B, block->reduced_tensors, w->pass->stage->last_kernel);
     } else if (hands_over) {
@@ -266,9 +267,10 @@ dts_id dts_chunk_take(dts_builder *b, const dts_pass *pass, dts_block_action act
     }
     dts_task_info info = block_info(pass, action, -1);
     pass->stage->carries = pass->sends;
+    const dts_id before = pass->stage->last_kernel;
     dts_id made = dts_block_place(b, pass->stage, block, &pass->input, 1, &info);
     if (behind) {
-        dts_sync_take_block(pass->sync, block, pass->stage->last_kernel);
+        dts_sync_take_block(pass->sync, block, before);
         dts_buckets_flush(pass->sync);
     } else if (hands_over) {
         dts_sync_take(pass->sync, block->reduced_B, block->reduced_tensors, pass->stage->last_kernel);

@@ -154,14 +154,11 @@ static void unit_hooks(dts_gradient_sync *sync, const dts_unit *u, bool backward
     }
 }
 
-/* What a gathered unit takes on the GPU: with parameters in host memory the own shard, too. */
-static double unit_B(const dts_gradient_sync *sync, const dts_unit *u) {
-    const dts_plan *plan = sync->b->plan;
+/* With parameters in host memory the own shard lies on the GPU, too, while a unit is whole. */
+static double own_shard_B(const dts_gradient_sync *sync, const dts_unit *u) {
     double bytes = 0;
-    for (int set = 0; set < DTS_SET_COUNT; set++) {
-        double shards = (double)dts_plan_shards(plan, (dts_parameter_set)set);
-        bytes += shards > 1 ? gathered_B(sync, u, (dts_parameter_set)set) : 0;
-        bytes += dts_sync_offloads_parameters(sync) ? floor(shard_B(sync, u, (dts_parameter_set)set)) : 0;
+    for (int set = 0; set < DTS_SET_COUNT && dts_sync_offloads_parameters(sync); set++) {
+        bytes += floor(shard_B(sync, u, (dts_parameter_set)set));
     }
     return bytes;
 }
@@ -308,17 +305,19 @@ void dts_unit_gather(dts_gradient_sync *sync, dts_unit *u, bool backward) {
     /* The caching allocator counts in the order in which the host allocates and frees, however far it runs ahead of the
      * GPU: that is, behind what has been issued so far. */
     bool first = sync->stage->last_kernel == DTS_NO_ID;
-    dts_build_memory(b, first ? sync->stage->last_host : sync->stage->last_kernel, first ? DTS_AT_START : DTS_AT_END,
-                     sync->stage, DTS_MEMORY_GATHERED, unit_B(sync, u));
+    const dts_id issued = first ? sync->stage->last_host : sync->stage->last_kernel;
+    const dts_memory_moment moment = first ? DTS_AT_START : DTS_AT_END;
+    dts_build_memory(b, issued, moment, sync->stage, DTS_MEMORY_GATHERED, whole_B(sync, u));
+    dts_build_memory(b, issued, moment, sync->stage, DTS_MEMORY_GATHERED, own_shard_B(sync, u));
 }
 
 void dts_unit_release(dts_gradient_sync *sync, dts_unit *u, dts_id last) {
     if (!u->gathered) {
         return;
     }
-    double copied_B = u->copied ? whole_B(sync, u) : 0;
-    dts_build_memory(sync->b, last, DTS_AT_END, sync->stage, DTS_MEMORY_COMMUNICATION, -copied_B);
-    dts_build_memory(sync->b, last, DTS_AT_END, sync->stage, DTS_MEMORY_GATHERED, copied_B - unit_B(sync, u));
+    const dts_memory_category category = u->copied ? DTS_MEMORY_COMMUNICATION : DTS_MEMORY_GATHERED;
+    dts_build_memory(sync->b, last, DTS_AT_END, sync->stage, category, -whole_B(sync, u));
+    dts_build_memory(sync->b, last, DTS_AT_END, sync->stage, DTS_MEMORY_GATHERED, -own_shard_B(sync, u));
     u->gathered = false;
     sync->recent_uses[0] = sync->recent_uses[1];
     sync->recent_uses[1] = last;
@@ -408,11 +407,31 @@ static void make_shard(dts_gradient_sync *sync, const dts_unit *u, dts_id last) 
     sync->stage->shards_B += floor(bytes);
 }
 
+/* The compute stream goes on when there is room for the unit's gradients; returns its last task. */
+static dts_id wait_for_room(dts_gradient_sync *sync, const dts_unit *u, dts_id last) {
+    dts_builder *b = sync->b;
+    const dts_task_info info = {.role = DTS_ROLE_BACKWARD,
+                                .microbatch = -1,
+                                .layer = -1,
+                                .device = sync->stage->device,
+                                .name = "wait for gradients to leave"};
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        const dts_id room = dts_sync_room(sync, (dts_parameter_set)set);
+        if (room != DTS_NO_ID && u->size.elements[set] > 0) {
+            last = dts_build_task(b, sync->stage->compute, 0, &info);
+            dts_graph_depend(b->graph, last, room);
+            sync->stage->last_kernel = last;
+        }
+    }
+    return last;
+}
+
 static dts_id reduce_unit(dts_gradient_sync *sync, dts_unit *u, dts_id last) {
     dts_builder *b = sync->b;
     if (is_empty(u)) {
         return last;
     }
+    last = wait_for_room(sync, u, last);
     unit_hooks(sync, u, true);
     last = hand_in_gradients(sync, u, last);
     make_shard(sync, u, last);

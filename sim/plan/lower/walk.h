@@ -76,7 +76,9 @@ void dts_walk_change_layout(dts_walk *w, size_t from, size_t to, int32_t layer);
 void dts_walk_drop_handed(dts_walk *w);
 /* Half copies of a part's weights. Autocast caches them until its context ends, with the forward pass, also where a
  * checkpoint keeps nothing for backward (PyTorch, aten/src/ATen/autocast_mode.cpp, cached_cast). */
-double dts_walk_casts_B(const dts_walk *w, dts_part part);
+void dts_walk_drop_casts(dts_walk *w, dts_part part);
+/* The outputs that a training loop has held (dts_held_outputs_B) go. */
+void dts_walk_drop_outputs(dts_walk *w);
 /* Is this operator's forward repeated in backward by selective recomputation? */
 bool dts_operator_repeats(const dts_plan *plan, const dts_operator *o);
 
