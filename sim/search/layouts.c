@@ -1,7 +1,7 @@
 /* The space of layouts, from the first look at all candidates to the ranked answer:
  *   1. a walk over all legal candidates keeps the best by closed form, the best of each plain baseline, and drops what
  * is proven not to fit;
- *   2. the baselines are simulated: what a method finds has to beat them;
+ *   2. the baselines and the scenario's own plan are simulated: what a method finds has to beat them;
  *   3. the method simulates what it chooses;
  *   4. what became of the others is counted, now that the best is known. */
 #include <math.h>
@@ -50,7 +50,8 @@ void dts_search_free(dts_search *search) {
 
 size_t dts_layouts_families(const dts_layout_space *space) {
     return (size_t)ACTIVATION_KINDS * TENSOR_KINDS * (space->axes[DTS_AXIS_SCHEDULE].count + 1) *
-           space->axes[DTS_AXIS_DATA_PARALLEL].count;
+               space->axes[DTS_AXIS_DATA_PARALLEL].count +
+           1;
 }
 
 size_t dts_layouts_family(const dts_layout_space *space, const dts_candidate *candidate) {
@@ -60,6 +61,9 @@ size_t dts_layouts_family(const dts_layout_space *space, const dts_candidate *ca
         v[DTS_AXIS_PIPELINE] == 1 ? 0 : 1 + dts_layout_space_find(space, DTS_AXIS_SCHEDULE, v[DTS_AXIS_SCHEDULE]);
     int64_t node = dts_cluster_joined(&space->base->cluster);
     size_t tensor = v[DTS_AXIS_TENSOR] == 1 ? 0 : (v[DTS_AXIS_TENSOR] <= node ? 1 : 2);
+    if (kind == space->axes[DTS_AXIS_DATA_PARALLEL].count || schedule > space->axes[DTS_AXIS_SCHEDULE].count) {
+        return dts_layouts_families(space) - 1;
+    }
     const size_t activations = (v[DTS_AXIS_OFFLOAD] & DTS_OFFLOAD_ACTIVATIONS) != 0;
     return ((schedule * space->axes[DTS_AXIS_DATA_PARALLEL].count + kind) * TENSOR_KINDS + tensor) * ACTIVATION_KINDS +
            activations;
@@ -74,8 +78,10 @@ typedef struct look {
     dts_top baselines[DTS_RULE_COUNT];
     dts_top nearest;
     uint64_t no_memory;
-    dts_leasts *leasts;     /* NULL: not wanted */
-    dts_branches *branches; /* the same */
+    dts_estimate own;   /* of the scenario's own plan … */
+    bool has_own;       /* … where it is among those of the walk */
+    dts_leasts *leasts; /* NULL: not wanted */
+    dts_branches *branches;
     bool failed;
     _Atomic double *behind; /* [family], of all pairs: what is behind this is behind all that are kept. NULL: look at
                                everything */
@@ -155,7 +161,7 @@ size_t dts_layouts_first_family(const dts_layout_space *space, const dts_candida
     return axes > DTS_AXIS_OFFLOAD ? family : family / ACTIVATION_KINDS * ACTIVATION_KINDS;
 }
 
-/* A score is the time, or above it. */
+/* A score is the time, or above it. What is passed over is told to later walks by its bound. */
 static bool is_behind(const void *context, const dts_candidate *candidate, int axes, double least_s) {
     const look *l = context;
     size_t count = 0;
@@ -163,6 +169,9 @@ static bool is_behind(const void *context, const dts_candidate *candidate, int a
     bool behind = true;
     for (size_t i = 0; i < count && behind; i++) {
         behind = least_s > atomic_load_explicit(&l->behind[first + i], memory_order_relaxed);
+    }
+    for (size_t i = 0; i < count && behind; i++) {
+        behind = dts_branches_add(l->branches, candidate, first + i, least_s) == DTS_OK; /* else it is looked at */
     }
     return behind;
 }
@@ -173,6 +182,10 @@ static void look_at(void *context, const dts_candidate *candidate, const dts_est
         if (is_baseline(l->c, (dts_rule)b, candidate)) {
             dts_top_add(&l->baselines[b], baseline_score(l->c, (dts_rule)b, candidate, estimate), candidate, estimate);
         }
+    }
+    if (l->c->has_own && dts_candidate_compare(candidate, &l->c->own.candidate) == 0) {
+        l->own = *estimate;
+        l->has_own = true;
     }
     const double fill = dts_layouts_least_fill(l->c, estimate);
     if (fill > 1) {
@@ -185,7 +198,7 @@ static void look_at(void *context, const dts_candidate *candidate, const dts_est
         dts_top_add(&l->best[family], dts_layouts_score(l->c, estimate), candidate, estimate);
         note_last(l, family);
         l->failed |= l->leasts != NULL && !add_least(l->leasts, dts_layouts_least(l->c, estimate));
-        l->failed |= l->branches != NULL && estimate->memory_B <= l->c->capacity_B &&
+        l->failed |= estimate->memory_B <= l->c->capacity_B &&
                      dts_branches_add(l->branches, candidate, family, estimate->time_s) != DTS_OK;
     }
 }
@@ -211,17 +224,15 @@ static dts_status looks_new(dts_search_context *c, size_t pairs, _Atomic double 
     look *looks = calloc(pairs, sizeof *looks);
     const bool all = !c->request->only_here;
     c->leasts = all ? calloc(pairs, sizeof *c->leasts) : NULL;
-    c->branches = all ? calloc(pairs, sizeof *c->branches) : NULL;
-    dts_status status = looks == NULL || (all && (c->leasts == NULL || c->branches == NULL)) ? DTS_NOMEM : DTS_OK;
+    c->branches = calloc(pairs, sizeof *c->branches);
+    dts_status status = looks == NULL || c->branches == NULL || (all && c->leasts == NULL) ? DTS_NOMEM : DTS_OK;
     for (size_t i = 0; i < pairs && status == DTS_OK; i++) {
         looks[i].c = c;
         looks[i].behind = behind;
         const size_t families = dts_layouts_families(&c->search->space);
-        if (all) {
-            looks[i].leasts = &c->leasts[i];
-            c->branches[i].families = families;
-            looks[i].branches = &c->branches[i];
-        }
+        looks[i].leasts = all ? &c->leasts[i] : NULL;
+        c->branches[i].families = families;
+        looks[i].branches = &c->branches[i];
         status = tops_new(families, KEPT, &looks[i].best);
         status = status == DTS_OK ? dts_top_new(KEPT_NEAREST, &looks[i].nearest) : status;
         for (int b = 0; b < DTS_RULE_COUNT && status == DTS_OK; b++) {
@@ -271,22 +282,23 @@ static dts_status first_walk(dts_search_context *c, dts_top *baselines, dts_diag
     look *looks = NULL;
     const dts_layout_watch watch = {.visit = look_at, .passes = passes ? is_behind : NULL};
     dts_walk_counts total;
+    bool own_found = false;
     dts_status status = behind == NULL ? DTS_NOMEM : looks_new(c, pairs, passes ? behind : NULL, &looks);
     status = status == DTS_OK ? dts_layouts_walk(c, &watch, looks, sizeof *looks, &total, diag) : dts_diag_nomem(diag);
     if (status == DTS_OK) {
         for (size_t i = 0; i < pairs; i++) {
             c->search->counts.no_memory += looks[i].no_memory;
+            c->own.estimate = looks[i].has_own ? looks[i].own : c->own.estimate;
+            own_found = own_found || looks[i].has_own;
             status = looks[i].failed ? dts_diag_nomem(diag) : status;
             dts_top_merge(&c->nearest, &looks[i].nearest);
-            if (c->branches != NULL) {
-                dts_branches_sort(&c->branches[i]);
-            }
+            dts_branches_sort(&c->branches[i]);
             for (int b = 0; b < DTS_RULE_COUNT; b++) {
                 dts_top_merge(&baselines[b], &looks[i].baselines[b]);
             }
         }
         c->passed = total.passed;
-        c->search->counts.legal = total.legal;
+        c->search->counts.legal = total.legal + (c->has_own && !own_found);
         c->search->counts.illegal = total.illegal;
         memcpy(c->search->counts.illegal_reason, total.reason, sizeof total.reason);
     }
@@ -360,7 +372,8 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
     dts_search_context c = {.request = request, .search = search, .simulations = request->simulations};
     const dts_cluster *cluster = &request->base->cluster;
     c.host_B = dts_cluster_host(cluster).memory_B;
-    c.capacity_B = cluster->gpu.memory_B - cluster->gpu.context_B - dts_stack_context_B(&request->base->stack, cluster);
+    c.drives_B = dts_cluster_host(cluster).nvme_capacity_B;
+    c.capacity_B = dts_layout_space_gpu_B(request->base);
     dts_top baselines[DTS_RULE_COUNT] = {{0}};
     dts_status status =
         dts_layout_space_make(request->base, request->restrictions, request->restriction_count, &search->space, diag);
@@ -374,11 +387,16 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
     if (status == DTS_OK && dts_top_new(KEPT_NEAREST, &c.nearest) != DTS_OK) {
         status = dts_diag_nomem(diag);
     }
-    status = status == DTS_OK ? first_walk(&c, baselines, diag) : status;
+    search->own = DTS_NOWHERE;
+    if (status == DTS_OK) {
+        dts_layouts_find_own(&c);
+        status = first_walk(&c, baselines, diag);
+    }
     for (int b = 0; b < DTS_RULE_COUNT && status == DTS_OK; b++) {
         search->baselines[b] = DTS_NOWHERE;
         status = request->only_here ? DTS_OK : simulate_baseline(&c, (dts_rule)b, &baselines[b], diag);
     }
+    status = status == DTS_OK ? dts_layouts_simulate_own(&c, diag) : status;
     status = status == DTS_OK ? method->run(&c, diag) : status;
     status = status == DTS_OK ? dts_layouts_simulate_nearest(&c, diag) : status;
     status = status == DTS_OK ? dts_layouts_lift(&c, diag) : status;
