@@ -584,10 +584,6 @@ dts_status dts_import(const dts_launcher *launcher, const char *text, size_t len
     if (list.items == NULL || failed || ours.failed || notes->failed) {
         return dts_diag_nomem(diag);
     }
-    if (status == DTS_OK) {
-        collect(i, &ours, base, name, &list);
-        status = notes->failed ? dts_diag_nomem(diag) : DTS_OK;
-    }
     *out = list.items;
     *count = list.count;
     return status;
