@@ -1,7 +1,8 @@
 /* The caching allocator serves the requests of an iteration (requests.c), again and again.
  *
  *   - Tensors that live the whole iteration come first; gradients that autograd makes come where the first backward
- *     makes them (in every iteration where zero_grad drops them), moments after the first iteration.
+ *     makes them (in every iteration where zero_grad drops them), moments where the first step begins, ahead of what it
+ *     holds beside them.
  *   - Buffers of sharded parameters are requested on the stream of their collectives [1], shards of gradients on that
  *     of their reductions [2], all else on one stream.
  * The iteration is repeated until one ends as the one before it did: as much reserved, with the same number of retries
@@ -20,6 +21,7 @@ enum { MOST_ITERATIONS = 8 };
 
 typedef struct replayer {
     const dts_plan *plan;
+    const dts_task_info *infos;
     dts_caching_allocator *allocator;
     dts_requests requests; /* of an iteration */
     uint32_t *blocks;      /* [requests.places] */
@@ -115,7 +117,7 @@ static void find_known(replayer *r, const int64_t *static_B) {
     }
 }
 
-/* Tensors that live the whole iteration: those that are there before the first, or the moments after it. What is not
+/* Tensors that live the whole iteration: those that are there before the first, or the moments of its step. What is not
  * known one by one is one tensor of its category. */
 static void set_up(replayer *r, const int64_t *static_B, bool by_step) {
     for (unsigned c = 0; c < DTS_MEMORY_CATEGORY_COUNT; c++) {
@@ -142,11 +144,24 @@ static void drop_gradients(replayer *r) {
     }
 }
 
-static void iterate(replayer *r, bool makes) {
+/* Does an optimizer's step ask for it? */
+static bool of_step(const replayer *r, const dts_request *request) {
+    return request->kind == DTS_REQUEST_TAKE && request->category == DTS_MEMORY_TEMPORARY &&
+           r->infos[request->task].role == DTS_ROLE_OPTIMIZER;
+}
+
+static void iterate(replayer *r, const int64_t *static_B, bool makes, bool first) {
     for (size_t i = 0; i < r->requests.count; i++) {
+        if (first && of_step(r, &r->requests.items[i])) {
+            set_up(r, static_B, true);
+            first = false;
+        }
         serve_request(r, &r->requests.items[i], makes);
     }
     dts_caching_advance(r->allocator, DTS_TIME_MAX); /* the host reads the loss */
+    if (first) {
+        set_up(r, static_B, true);
+    }
 }
 
 static void repeat(replayer *r, const int64_t *static_B) {
@@ -158,10 +173,7 @@ static void repeat(replayer *r, const int64_t *static_B) {
     for (int i = 0; i < MOST_ITERATIONS && !settled && !r->failed && !r->out->out_of_memory; i++) {
         r->stall_count = 0;
         dts_caching_counts was = dts_caching_count(r->allocator);
-        iterate(r, drops || i == 0);
-        if (i == 0) {
-            set_up(r, static_B, true);
-        }
+        iterate(r, static_B, drops || i == 0, i == 0);
         if (drops) {
             drop_gradients(r);
         }
@@ -187,7 +199,7 @@ dts_status dts_replay_device(const dts_plan *plan, const dts_lowered *lowered, c
     const dts_caching_rules rules = {.round_B = (int64_t)stack->allocator_round_B,
                                      .capacity_B = (int64_t)room_B,
                                      .expandable = stack->allocator_expandable};
-    replayer r = {.plan = plan, .allocator = dts_caching_new(&rules), .out = out};
+    replayer r = {.plan = plan, .infos = lowered->infos, .allocator = dts_caching_new(&rules), .out = out};
     r.known = lowered->tensors != NULL ? lowered->tensors[stage] : (dts_tensors){0};
     const int64_t *static_B = dts_simulation_peak(simulation, device)->final_bytes;
     find_known(&r, static_B);

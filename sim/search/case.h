@@ -99,7 +99,8 @@ dts_case_activations dts_case_activations_of(const dts_case *k, const dts_rank_c
 
 /* What a rank has at the end of a step, and what of that comes with the step's backward passes. */
 typedef struct dts_case_resident {
-    double stepped_B, come_B;
+    double stepped_B, come_B; /* at the step, and of it what comes while a backward pass runs */
+    double lists_B;           /* beside it while the step runs */
 } dts_case_resident;
 
 dts_case_resident dts_case_resident_of(const dts_case *k, const dts_rank_class *c);

@@ -3,10 +3,12 @@
  *   memory        = max_c (static + whole · saved of a chunk + halves · what weights' gradients need of it
  *                   + transient), at each moment of the order that holds most (dts_schedule_moments), the largest of:
  *                   a layer runs, without what a head has saved; embedding or head run, without units and
- *                   gradients of layers; ZeRO-2 beside a layer: buckets less what backward freed to fill them
+ *                   gradients of layers; ZeRO-2 beside a layer: buckets less what backward freed to fill them;
+ *                   the step: static + its lists [3]
  *   bound         = max_c (static + whole · saved of its smallest chunk + halves · … [with activations in host memory
  *                   those that offload.activation_layers leaves]),
  *                   or static + a head's outputs of all microbatches + their copy, where a step returns them [2];
+ *                   or static + lists of the step [3];
  *                   gradients that reductions make first count in the step only
  *   bound, host   = the fullest node's sum over its GPUs of what rests in host memory all the time [1], and of the
  *                   activations that are out when a chunk's last layer begins
@@ -16,7 +18,7 @@
  * The order of the schedule is the order of the stream in which memory is counted, so that no simulation needs less
  * (tests/property/test_search.c).
  *
- * [1] plan/lower/static_memory.c. [2] plan/lower/kept.c. */
+ * [1] plan/lower/static_memory.c. [2] plan/lower/kept.c. [3] plan/lower/step_memory.c. */
 #include <math.h>
 
 #include "search/case.h"
@@ -101,8 +103,20 @@ static double coming_B(const dts_case *k, const dts_rank_class *c) {
     return come ? bytes : 0;
 }
 
+/* Lists of the step on the GPU, of what is not orthogonalised (plan/lower/step_memory.c). */
+static double lists_B(const dts_case *k, const dts_rank_class *c) {
+    double elements = 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        const double even = dts_case_shards_optimizer(k) ? dts_case_shards(k, set) : 1;
+        elements += c->orthogonal[set].tensors > 0 ? (c->parameters[set] - c->orthogonal[set].elements) / even
+                                                   : stepped_elements(k, c, set);
+    }
+    return (k->offload & DTS_OFFLOAD_OPTIMIZER) == 0 ? elements * dts_step_lists_B(k->plan) : 0;
+}
+
 dts_case_resident dts_case_resident_of(const dts_case *k, const dts_rank_class *c) {
-    return (dts_case_resident){.stepped_B = dts_case_static_B(k, c), .come_B = coming_B(k, c)};
+    return (dts_case_resident){
+        .stepped_B = dts_case_static_B(k, c), .come_B = coming_B(k, c), .lists_B = lists_B(k, c)};
 }
 
 double dts_case_span(const dts_case *k, double layers) {
@@ -341,8 +355,9 @@ void dts_case_memory(const dts_case *k, const dts_rank_class *c, const dts_case_
     least_B += resident_B;
     out->memory_B = fmax(out->memory_B, resident_B + c->until_step_B + most_B);
     out->memory_B = fmax(out->memory_B, r->stepped_B + c->until_step_B + c->joined_B);
+    out->memory_B = fmax(out->memory_B, r->stepped_B + r->lists_B);
     const double outputs_B = resident_B + 2 * c->joined_B;
-    least_B = fmax(fmax(least_B, outputs_B), r->stepped_B);
+    least_B = fmax(fmax(least_B, outputs_B), r->stepped_B + r->lists_B);
     out->least_memory_B = fmax(out->least_memory_B, least_B * (1 - 1e-9) - 1024);
 }
 

@@ -556,6 +556,10 @@ dts_status dts_build_single_process(dts_builder *b, dts_gradient_sync **syncs);
 /* The kernels of a step and what they move of every element, B (optimizer.c). */
 double dts_optimizer_traffic_B(const dts_plan *plan, int *kernels);
 
+/* What the kernels of a step from first to the latest hold beside states, of a rank's elements in so many tensors
+ * (step_memory.c). */
+void dts_build_step_memory(dts_builder *b, const dts_stage *stage, double elements, int tensors, dts_id first);
+
 /* Inference: what is still gathered goes with the last kernel of its stage (units.c). */
 void dts_build_end_of_inference(dts_builder *b, dts_gradient_sync **syncs);
 

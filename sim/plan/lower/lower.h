@@ -225,6 +225,10 @@ typedef struct dts_step_work {
 
 dts_step_work dts_step_work_of(const dts_plan *plan);
 
+/* What a step on the GPU holds of every element while it runs, B, where it takes all tensors at once (step_memory.c).
+ */
+double dts_step_lists_B(const dts_plan *plan);
+
 /* Blocks that have been simulated, for a caller that runs many similar configurations. A cache belongs to one thread
  * at a time; what is in it never changes a result. */
 typedef struct dts_block_cache dts_block_cache;

@@ -53,17 +53,21 @@ double dts_optimizer_traffic_B(const dts_plan *plan, int *kernels) {
     return (fused ? work->fused_passes : work->passes) * plan->storage.step_B;
 }
 
-/* Kernels over elements of all tensors of a stage: one per tensor, or a few over everything. */
-static void add_over_tensors(dts_builder *b, dts_stage *stage, double elements, int tensors, int kernels, double passes,
-                             const char *name) {
+/* Kernels over elements of all tensors of a stage: one per tensor, or a few over everything. Returns the first of them.
+ */
+static dts_id add_over_tensors(dts_builder *b, dts_stage *stage, double elements, int tensors, int kernels,
+                               double passes, const char *name) {
     const dts_plan *plan = b->plan;
     int launches = plan->job.stack->optimizer_style == DTS_OPTIMIZER_PER_TENSOR ? tensors * kernels : kernels;
     double bytes = elements * passes * plan->storage.step_B;
+    dts_id first = DTS_NO_ID;
     for (int i = 0; i < launches; i++) {
         dts_task_info info = {.role = DTS_ROLE_OPTIMIZER, .microbatch = -1, .layer = -1, .name = name};
-        dts_build_kernel(b, stage, dts_gpu_memory_s(&plan->job.cluster->gpu, bytes / launches), false, DTS_NO_ID,
-                         &info);
+        const dts_id kernel = dts_build_kernel(b, stage, dts_gpu_memory_s(&plan->job.cluster->gpu, bytes / launches),
+                                               false, DTS_NO_ID, &info);
+        first = i == 0 ? kernel : first;
     }
+    return first;
 }
 
 /* Master weights: half gradients are widened for the step, and the new weights narrowed after it. */
@@ -270,8 +274,9 @@ static void add_gpu_step(dts_builder *b, dts_stage *stage, double elements, int 
     }
     bool fused = stack->optimizer_style == DTS_OPTIMIZER_FUSED;
     const step_size rest = not_orthogonalised(b, stage, (step_size){elements, tensors});
-    add_over_tensors(b, stage, rest.elements, rest.tensors, fused ? 1 : work->kernels,
-                     fused ? work->fused_passes : work->passes, "optimizer_step");
+    const dts_id first = add_over_tensors(b, stage, rest.elements, rest.tensors, fused ? 1 : work->kernels,
+                                          fused ? work->fused_passes : work->passes, "optimizer_step");
+    dts_build_step_memory(b, stage, rest.elements, rest.tensors, first);
     if (dts_job_orthogonalises(&plan->job)) {
         dts_build_orthogonal_step(b, stage);
     }
