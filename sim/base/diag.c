@@ -232,11 +232,30 @@ void dts_diag_render(const dts_diag *diag, bool color, dts_text *out) {
     }
 }
 
-/* Damerau-Levenshtein distance (insert, delete, replace, swap of neighbours), or SIZE_MAX for overlong names. */
-size_t dts_edit_distance(const char *a, const char *b) {
+/* At least so many edits lie between a and b: letters that one has more of than the other. */
+static size_t least_distance(const char *a, const char *b) {
+    enum { KINDS = 32 }; /* letters, in either case */
+    int surplus[KINDS] = {0};
+    size_t more = 0, fewer = 0;
+    for (; *a != '\0'; a++) {
+        surplus[(unsigned char)*a % KINDS]++;
+    }
+    for (; *b != '\0'; b++) {
+        surplus[(unsigned char)*b % KINDS]--;
+    }
+    for (size_t i = 0; i < KINDS; i++) {
+        more += surplus[i] > 0 ? (size_t)surplus[i] : 0;
+        fewer += surplus[i] < 0 ? (size_t)-surplus[i] : 0;
+    }
+    return more > fewer ? more : fewer;
+}
+
+/* Damerau-Levenshtein distance (insert, delete, replace, swap of neighbours), or SIZE_MAX for overlong names and for
+ * some that are more than most apart. */
+static size_t distance_within(const char *a, const char *b, size_t most) {
     size_t n = strlen(a);
     size_t m = strlen(b);
-    if (n > LONGEST_NAME || m > LONGEST_NAME) {
+    if (n > LONGEST_NAME || m > LONGEST_NAME || (most < SIZE_MAX && least_distance(a, b) > most)) {
         return SIZE_MAX;
     }
     size_t rows[3][LONGEST_NAME + 1];
@@ -264,6 +283,10 @@ size_t dts_edit_distance(const char *a, const char *b) {
         current = oldest;
     }
     return previous[m];
+}
+
+size_t dts_edit_distance(const char *a, const char *b) {
+    return distance_within(a, b, SIZE_MAX);
 }
 
 /* Names count without case and without what joins their words: people write rtx4090, RTX_4090 and rtx-4090. */
@@ -360,7 +383,7 @@ const char *dts_nearest_name(const char *name, const char *const *names, size_t 
     }
     size_t best_distance = strlen(name) / 3 + 1;
     for (size_t i = 0; i < count; i++) {
-        size_t distance = dts_edit_distance(name, names[i]);
+        size_t distance = distance_within(name, names[i], best_distance);
         if (distance <= best_distance && (best == NULL || distance < best_distance)) {
             best = names[i];
             best_distance = distance;
