@@ -2,11 +2,12 @@
 # Installs what testing needs (Debian, Ubuntu), builds in two ways and runs every test. A piece that fails does not
 # stop the later ones; the last lines say which failed.
 #
-#     tools/test.sh [PIECE…]      without arguments all of: sanitize release scenarios valgrind tidy quickstart
+#     tools/test.sh [PIECE…]      without arguments all of: sanitize release scenarios fuzz valgrind tidy quickstart
 #
-# DTSIM_THOROUGH=1, before a release, takes most of an hour more on two cores: also the pieces asan and ubsan (each
-# compiler's sanitizers by themselves), every published number under the sanitizers, four times the random scenarios, all
-# unit and property programs under valgrind, the slowest published table, clang-tidy with all patience.
+# DTSIM_THOROUGH=1, before a release, takes hours more on two cores: each fuzz harness runs for half an hour, not ten
+# seconds. It also runs the pieces asan and ubsan (each compiler's sanitizers by themselves) and tsan (data races), every
+# published number under the sanitizers, four times the random scenarios, all unit and property programs under valgrind,
+# more allocations that fail, the slowest published table, clang-tidy with all patience.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 jobs=$(nproc)
@@ -15,10 +16,9 @@ mkdir -p "$logs"
 
 passed=0 failed=0 summary=()
 
-# built_and_tested PRESET [ARGUMENT…]: configures, builds and runs ctest with the arguments
-built_and_tested() {
+# built PRESET: configures and builds
+built() {
     local preset=$1
-    shift
     cmake --preset "$preset" >"$logs/$preset-configure.log" 2>&1 || {
         tail -30 "$logs/$preset-configure.log"
         return 1
@@ -27,6 +27,13 @@ built_and_tested() {
         grep -E -A6 'error:|warning:|FAILED' "$logs/$preset-build.log" | head -80
         return 1
     }
+}
+
+# built_and_tested PRESET [ARGUMENT…]: builds and runs ctest with the arguments
+built_and_tested() {
+    local preset=$1
+    shift
+    built "$preset" || return 1
     # ends what hangs: a busy or slow machine may take several times the three minutes of the longest test
     ctest --preset "$preset" -j "$jobs" --timeout 900 --no-tests=error "$@"
 }
@@ -50,6 +57,45 @@ asan() {
 
 ubsan() {
     sanitized ubsan
+}
+
+tsan() {
+    built_and_tested tsan
+}
+
+# fuzzed HARNESS SECONDS LOGS: runs it on the inputs kept in tests/fuzz/corpus and those that earlier runs found, in two
+# parts, so that it shows whether coverage still grows in the last third; prints the end of the log after a finding
+fuzzed() {
+    local name=$1 log=$3/fuzz-$1.log found=build/fuzz/found/$1 options=() part
+    mkdir -p "$found"
+    [ ! -e "tests/fuzz/$name.dict" ] || options+=("-dict=tests/fuzz/$name.dict")
+    for part in 2 1; do
+        if ! "build/fuzz/fuzz_$name" -max_total_time=$(($2 * part / 3)) -max_len=16384 -timeout=300 -rss_limit_mb=2048 \
+            -print_final_stats=1 "${options[@]}" -artifact_prefix="$found-finding-" "$found" "tests/fuzz/corpus/$name" \
+            >"$log.$part" 2>&1; then
+            tail -60 "$log.$part"
+            echo "fuzz: $name FAILED: the input is the file named above; build/fuzz/fuzz_$name FILE shows it again"
+            return 1
+        fi
+    done
+    awk -v name="$name" -v seconds="$2" '
+        FNR == 1 { part++ }
+        match($0, /cov: [0-9]+ ft: [0-9]+/) { cover[part] = substr($0, RSTART, RLENGTH) }
+        /number_of_executed_units/ { runs += $2 }
+        END { printf "fuzz: %-12s %9d runs, %d/s; %s after two thirds, %s at the end\n", name, runs, runs / seconds, cover[1], cover[2] }
+    ' "$log.2" "$log.1"
+}
+export -f fuzzed
+
+# Any bytes as every kind of file that is read, under the sanitizers of addresses and of undefined behaviour. A smaller
+# quarantine of freed memory, not filled, doubles the runs.
+fuzz() {
+    local seconds=10 harness
+    [ -z "${DTSIM_THOROUGH:-}" ] || seconds=1800
+    built fuzz || return 1
+    for harness in tests/fuzz/fuzz_*.c; do
+        basename "${harness#tests/fuzz/fuzz_}" .c
+    done | ASAN_OPTIONS=quarantine_size_mb=8:max_malloc_fill_size=0 DTSIM_DATA=. xargs -P "$jobs" -I {} bash -c 'fuzzed "$@"' bash {} "$seconds" "$logs"
 }
 
 # A user's compiler may warn of more than ours without stopping the build; ours must not warn.
@@ -149,12 +195,12 @@ piece() {
 . tools/install/packages.sh
 need_to_build && need_to_test || exit 1
 
-usual=(sanitize release scenarios valgrind tidy quickstart)
-thorough=(asan ubsan)
+usual=(sanitize release scenarios fuzz valgrind tidy quickstart)
+thorough=(asan ubsan tsan)
 [ $# -gt 0 ] || set -- "${usual[@]}" ${DTSIM_THOROUGH:+"${thorough[@]}"}
 for name in "$@"; do
     case $name in
-        sanitize | release | scenarios | tidy | quickstart | asan | ubsan) piece "$name" "$name" ;;
+        sanitize | release | scenarios | fuzz | tidy | quickstart | asan | ubsan | tsan) piece "$name" "$name" ;;
         valgrind) piece valgrind valgrind_units ;;
         *)
             echo "no piece is called \"$name\"; there are: ${usual[*]} ${thorough[*]}" >&2

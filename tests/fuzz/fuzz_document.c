@@ -6,6 +6,7 @@
 #include "../unit/config/everything.h"
 #include "config/schema.h"
 #include "config/tree.h"
+#include "messages.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -69,13 +70,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     }
     dts_document *document = NULL;
-    dts_document_parse((const char *)data, size, "input", &small_limits, &document, diag);
+    const dts_status status = dts_document_parse((const char *)data, size, "input", &small_limits, &document, diag);
     if (document != NULL) {
         use(document, diag);
     }
-    dts_text rendered = {0};
-    dts_diag_render(diag, true, &rendered);
-    dts_text_free(&rendered);
+    check_messages(diag, status);
     dts_document_free(document);
     dts_diag_free(diag);
     return 0;

@@ -2,12 +2,15 @@
 # shellcheck shell=bash
 
 # present PROBE: a command's name, pc:NAME for a library that pkg-config knows, libc for the C library's headers,
-# clang-rt for clang's sanitizers
+# clang-rt for clang's sanitizers and libFuzzer
 present() {
     case $1 in
         pc:*) pkg-config --exists "${1#pc:}" 2>/dev/null ;;
         libc) echo '#include <stdio.h>' | gcc -E - >/dev/null 2>&1 ;;
-        clang-rt) echo 'int main(void) { return 0; }' | clang -fsanitize=address -x c -o /dev/null - 2>/dev/null ;;
+        clang-rt)
+            echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long s) { return d != 0 && s > 1e9; }' |
+                clang -fsanitize=address,fuzzer -x c -o /dev/null - 2>/dev/null
+            ;;
         *) command -v "$1" >/dev/null ;;
     esac
 }
