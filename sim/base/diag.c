@@ -276,12 +276,30 @@ void dts_diag_render(const dts_diag *diag, bool color, dts_text *out) {
     }
 }
 
-/* Damerau-Levenshtein distance (insert, delete, replace, swap of neighbours), or SIZE_MAX for overlong names and,
- * without going through them, for names that are surely more than most apart. */
+/* At least so many edits lie between a and b: letters that one has more of than the other. */
+static size_t least_distance(const char *a, const char *b) {
+    enum { KINDS = 32 }; /* letters, in either case */
+    int surplus[KINDS] = {0};
+    size_t more = 0, fewer = 0;
+    for (; *a != '\0'; a++) {
+        surplus[(unsigned char)*a % KINDS]++;
+    }
+    for (; *b != '\0'; b++) {
+        surplus[(unsigned char)*b % KINDS]--;
+    }
+    for (size_t i = 0; i < KINDS; i++) {
+        more += surplus[i] > 0 ? (size_t)surplus[i] : 0;
+        fewer += surplus[i] < 0 ? (size_t)-surplus[i] : 0;
+    }
+    return more > fewer ? more : fewer;
+}
+
+/* Damerau-Levenshtein distance (insert, delete, replace, swap of neighbours), or SIZE_MAX for overlong names and for
+ * some that are more than most apart. */
 static size_t distance_within(const char *a, const char *b, size_t most) {
     size_t n = strlen(a);
     size_t m = strlen(b);
-    if (n > LONGEST_NAME || m > LONGEST_NAME || (n > m ? n - m : m - n) > most) {
+    if (n > LONGEST_NAME || m > LONGEST_NAME || (most < SIZE_MAX && least_distance(a, b) > most)) {
         return SIZE_MAX;
     }
     size_t rows[3][LONGEST_NAME + 1];
