@@ -30,9 +30,9 @@
  *   gradients     added to stored ones in w, unless they are reduced at once
  *                 DDP, ZeRO-1: max(last bucket, all buckets - (b + w)), and copies into them; ZeRO-1, 2 then gather
  *                 the parameters
- *                 ZeRO-2: max(last bucket, m (buckets - (f + b + w)) + f), and copies into them in w; of n buckets
- *                 f hides the last two, and the first fills alone (experts have their own, which fill longer): a
- *                 pass takes no less than f + (b + w)/n + (n - 2)/n of the buckets
+ *                 ZeRO-2: max(last bucket, m (buckets - (f + b + w)) + f), and copies into them in w; f hides as much
+ *                 as buckets have room for, two of n at least, and the first fills alone (experts have their own,
+ *                 which fill longer): a pass takes no less than f + (b + w)/n + what is left of the buckets
  *   step          elements · bytes per element / memory bandwidth and the products of Muon (plan/lower/muon.c), or all
  *                 launches; on the CPU: the longest of copies out, step, copies in, reads and writes of drives, with
  *                 one part of these before and behind; with prefetch 0 step, reads and writes one after another
@@ -93,15 +93,16 @@ static double root_reduction_s(const dts_case *k, const dts_rank_class *c) {
     return (x->root_scatter_s[k->fsdp][k->hybrid] + between_s) / fmax(1, c->ends);
 }
 
-/* ZeRO-2: reductions run in turn from the first backward on, beside all passes, in two buckets. */
+/* ZeRO-2: reductions run in turn from the first backward on, beside all passes, as far as buckets have room. */
 static double exposed_buckets_s(const dts_case *k, const dts_rank_class *c, double forward_s, double backward_s) {
     const dts_rank_collectives *x = &c->collectives;
     const double common = fmax(1, c->buckets[DTS_SET_COMMON]), experts = c->buckets[DTS_SET_EXPERTS];
     const double first_s = backward_s / (experts > 0 ? fmax(1, fmin(common, experts)) : common);
-    const double pass_s = forward_s + backward_s, two_s = fmin(1, 2 / (common + experts)) * x->scatter_s;
-    const double waits_s = forward_s + first_s + x->scatter_s - two_s - pass_s;
+    const double room = DTS_BUCKET_ROOM * (experts > 0 ? 2 : 1) / all_elements(k, c, false);
+    const double pass_s = forward_s + backward_s, left_s = fmin(1, fmax(2 / (common + experts), room)) * x->scatter_s;
+    const double waits_s = forward_s + first_s + x->scatter_s - left_s - pass_s;
     const double whole_s = fmax(x->scatter_last_s, k->microbatches * (x->scatter_s - pass_s) + forward_s);
-    return fmax(whole_s, k->microbatches * fmax(0, waits_s) + fmax(x->scatter_last_s, waits_s > 0 ? two_s : 0));
+    return fmax(whole_s, k->microbatches * fmax(0, waits_s) + fmax(x->scatter_last_s, waits_s > 0 ? left_s : 0));
 }
 
 /* Gradients that the last backward does not hide, and the parameters' way back. */

@@ -284,10 +284,12 @@ static double buckets_B(const dts_case *k, const dts_rank_class *c, const dts_ca
         stack->ddp_overlap ? fmin(chunk_B, stack->ddp_bucket_B + fmax(stack->ddp_bucket_B, head_B)) : chunk_B;
     const double freed_B = (splits ? halves_B(k, c) : dts_case_kept_B(k, c, c->layers)) / fmax(1, c->layers);
     const double filled_B = layer_B > freed_B ? most_B * (1 - freed_B / layer_B) : 0;
-    /* where reductions are slower than passes, the first bucket of a pass meets the last one of the pass before */
+    /* what reductions that are slower than passes leave of each, as far as there is room */
     const double pace_s = p->forward_s + p->input_s + p->weight_s, reduced_s = c->collectives.scatter_s;
-    const double left_B = reduced_s > pace_s ? most_B / 2 : 0;
-    return fmax(fmax(filled_B, left_B), fmin(head_B, most_B));
+    const double left = reduced_s > pace_s ? 1 - pace_s / reduced_s : 0;
+    const double left_B = fmax(0, k->microbatches - (double)k->plan->pipeline) * left * all_B;
+    const double room_B = fmax(0, DTS_BUCKET_ROOM * k->reduce_B - filled_B);
+    return fmax(filled_B, fmin(head_B, most_B)) + fmin(left_B, room_B);
 }
 
 dts_case_activations dts_case_activations_of(const dts_case *k, const dts_rank_class *c, const dts_case_passes *p,

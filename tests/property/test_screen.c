@@ -182,7 +182,7 @@ static void zero2_waits_for_its_buckets(void **state) {
     for (size_t i = 0; i < 2 * sizeof goodputs / sizeof goodputs[0]; i++) {
         char text[4 * LONGEST_SETTINGS];
         snprintf(text, sizeof text,
-                 "model: gpt3-1.3b\ncluster: {profile: dgx-a100-80gb, nodes: 2, inter: {node_goodput: %s}}\n"
+                 "model: gpt3-6.7b\ncluster: {profile: dgx-a100-80gb, nodes: 2, inter: {node_goodput: %s}}\n"
                  "stack: {profile: deepspeed, ddp: {bucket: %s}}\n"
                  "training: {sequence_length: 2048, micro_batch: 1, global_batch: 256, precision: fp16}\n"
                  "parallelism: {data: 16, data_parallel: zero2}\n",
@@ -200,7 +200,7 @@ static void zero2_waits_for_its_buckets(void **state) {
         dts_scenario_free(scenario);
     }
     dts_block_cache_free(blocks);
-    assert_true(worst < 0.07); /* the last bucket, the embedding's, is larger than others; without waits 0.13 */
+    assert_true(worst < 0.04);
 }
 
 int main(void) {

@@ -14,7 +14,7 @@
  * both are one task, whose fixed part is the pass.
  *
  * ZeRO-2 reduces the gradients of every microbatch. Their stream takes one bucket after the other: they may as well
- * begin with the pass that makes them, which ends when the last bucket but two is reduced (data_parallel.c). Of the
+ * begin with the pass that makes them, which ends when its last bucket has room (data_parallel.c). Of the
  * last microbatch, where nothing hides what is left, and of the first, which the stream is idle before, with the layer.
  *
  * A collective that waits for the latest kernel is issued by then where the host is known to be ahead by as much: it

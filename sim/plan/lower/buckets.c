@@ -11,8 +11,8 @@
  * the optimizer step the parameters are gathered.
  *
  * ZeRO-2 [2]: gradients are kept as shards, so every microbatch's buckets are reduce-scattered (the shard's sum over
- * microbatches is added up behind the transfer, a kernel of 1/data of the elements that is not counted). There are two
- * buckets: one fills while the other is reduced (data_parallel.c).
+ * microbatches is added up behind the transfer, a kernel of 1/data of the elements that is not counted). Buckets have
+ * room for so many gradients (data_parallel.c).
  *
  * [1] Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", VLDB 2020, section 4.2.
  * [2] Rajbhandari et al., "ZeRO", 2020, section 5.
@@ -87,6 +87,12 @@ static void flush_full(dts_gradient_sync *sync, dts_parameter_set set) {
     pending->pending_B = rest_B;
 }
 
+/* What had to be over for what has gathered in a bucket; otherwise: before. */
+static dts_id room_for(dts_gradient_sync *sync, dts_parameter_set set, dts_id otherwise) {
+    const dts_id over = dts_sync_room(sync, set, sync->buckets[set].pending_B / sync->b->plan->storage.reduce_B);
+    return over == DTS_NO_ID ? otherwise : over;
+}
+
 /* As many as gradients behind blocks have closed, all of one size: a tensor may overshoot the limit. Returns what had
  * to be over for the last gradients to have room. */
 static dts_id flush_closed(dts_gradient_sync *sync, dts_parameter_set set) {
@@ -94,12 +100,12 @@ static dts_id flush_closed(dts_gradient_sync *sync, dts_parameter_set set) {
     const double part_B = (pending->pending_B - sync->open_B) / sync->closed;
     dts_id room = DTS_NO_ID;
     for (; sync->closed > 0; sync->closed--) {
-        room = dts_sync_room(sync, set);
         pending->pending_B = part_B;
+        room = room_for(sync, set, room);
         flush_bucket(sync, set);
     }
     pending->pending_B = sync->open_B;
-    return sync->open_B > 0 ? dts_sync_room(sync, set) : room;
+    return room_for(sync, set, room);
 }
 
 void dts_buckets_flush(dts_gradient_sync *sync) {
@@ -141,7 +147,10 @@ void dts_sync_gradient(dts_gradient_sync *all, dts_parameter_set set, const doub
         const dts_stack *stack = sync->b->plan->job.stack;
         bool copies = !stack->gradient_as_bucket_view || stack->zero_grad_to_none || sync->every_microbatch;
         /* the division by the group size happens on the way, or in place */
-        const dts_id room = dts_sync_room(sync, set);
+        const dts_id room =
+            sync->every_microbatch
+                ? dts_sync_room(sync, set, parameters[i] + pending->pending_B / sync->b->plan->storage.reduce_B)
+                : DTS_NO_ID;
         pending->ready = pass_tensor(sync, bytes, room, copies ? "copy_to_bucket" : "scale_in_bucket");
         if (sync->every_microbatch) {
             const dts_held_gradient own = {.pending_B = bytes, .held_B = floor(bytes)};

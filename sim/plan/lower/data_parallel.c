@@ -5,25 +5,25 @@
  * the same shard. Gradients that rest in host memory leave as the reduced shard (offload.c has the copies).
  *
  * Gradients that are kept whole are reduced in place (DDP, ZeRO-1). Others lie in a buffer until they are reduced, and
- * out where they leave. There is room for two reductions of a set: a kernel that makes gradients of a third waits for
- * the first.
- *   ZeRO-2                 two buckets: the compute stream waits for the reduction before, with each that begins [2];
- *                          Megatron-FSDP waits for the reduction before, too [3]
- *   units that leave       copies to host memory run on the stream of the reductions, and the compute stream waits for
- *                          the reduction before [4]; ZeRO-3's host waits for the last but two [5]
- * Of units that stay, gathers stand behind the reductions on one stream, so that no more than these are under way; what
- * is reduced counts where the unit's backward ends (units.c).
+ * out where they leave. Two reductions of a set have room at least: a kernel that makes gradients for which there is
+ * none waits for the oldest. ZeRO-2                 DTS_BUCKET_ROOM elements: DeepSpeed has two buckets of
+ * reduce_bucket_size, 5e8 elements, and the compute stream waits for the reduction before, with each that begins [2];
+ * Megatron-FSDP has suggested_communication_unit_size, 1e9, in its queue [3] units that leave       two: copies to host
+ * memory run on the stream of the reductions, and the compute stream waits for the reduction before [4]; ZeRO-3's host
+ * waits for the last but two [5] Of units that stay, gathers stand behind the reductions on one stream, so that no more
+ * than these are under way; what is reduced counts where the unit's backward ends (units.c).
  *
  * [1] Zhao et al., "PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel", VLDB 2023, section 3.2.
- * [2] deepspeedai/DeepSpeed @02aa38c3, deepspeed/runtime/zero/stage_1_and_2.py: IPGBucket, average_tensor.
+ * [2] deepspeedai/DeepSpeed @02aa38c3, deepspeed/runtime/zero/stage_1_and_2.py: IPGBucket, average_tensor; config.py.
  * [3] NVIDIA/Megatron-LM @0056bc94, megatron/core/distributed/fsdp/src/megatron_fsdp/param_and_grad_buffer.py,
- *     GradReducePipeline.wait_for_previous_grad_reduce.
+ *     GradReducePipeline.wait_for_previous_grad_reduce; megatron_fsdp.py.
  * [4] pytorch/pytorch, torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py, post_backward;
  *     _fsdp_collectives.py, foreach_reduce.
  * [5] deepspeedai/DeepSpeed, deepspeed/runtime/zero/stage3.py: max_param_reduce_events.
  */
 #include <math.h>
 
+#include "base/array.h"
 #include "plan/lower/data_parallel.h"
 
 /* A rank needs the sum of its shard only; DeepSpeed's bf16 optimizer gets it of all gradients nevertheless, and so does
@@ -60,7 +60,6 @@ dts_gradient_sync *dts_sync_alloc(dts_builder *b, dts_stage *stage) {
                                 .buckets = {empty, empty},
                                 .last_transfer = DTS_NO_ID,
                                 .last_gather = DTS_NO_ID,
-                                .reduced = {{DTS_NO_ID, DTS_NO_ID}, {DTS_NO_ID, DTS_NO_ID}},
                                 .recent_uses = {DTS_NO_ID, DTS_NO_ID}};
     return sync;
 }
@@ -114,6 +113,22 @@ static bool offloads_gradients(const dts_gradient_sync *sync) {
     return sync->b->plan->job.offload->gradients != DTS_OFFLOAD_NONE;
 }
 
+/* Where gradients have a buffer of limited size. */
+static void note_reduction(dts_gradient_sync *sync, dts_parameter_set set, double elements, dts_id done) {
+    dts_reductions *all = &sync->under_way[set];
+    if (!sync->every_microbatch && !(sync->sharded && offloads_gradients(sync))) {
+        return;
+    }
+    dts_reduction *items = dts_arena_room(sync->b->arena, all->items, &all->capacity, all->count + 1, sizeof *items);
+    if (items == NULL) {
+        sync->b->failed = true;
+        return;
+    }
+    all->items = items;
+    items[all->count++] = (dts_reduction){.elements = elements, .done = done};
+    all->elements += elements;
+}
+
 void dts_sync_reduce(dts_gradient_sync *sync, dts_parameter_set set, double elements, double wire_B, dts_id made,
                      const dts_task_info *info) {
     dts_builder *b = sync->b;
@@ -144,13 +159,19 @@ void dts_sync_reduce(dts_gradient_sync *sync, dts_parameter_set set, double elem
     }
     sync->stage->copy = 0;
     sync->last_transfer = done;
-    sync->reduced[set][1] = sync->reduced[set][0];
-    sync->reduced[set][0] = done;
+    note_reduction(sync, set, elements, done);
 }
 
-dts_id dts_sync_room(const dts_gradient_sync *sync, dts_parameter_set set) {
-    const bool buffers = sync->every_microbatch || (sync->sharded && offloads_gradients(sync));
-    return buffers ? sync->reduced[set][1] : DTS_NO_ID;
+dts_id dts_sync_room(dts_gradient_sync *sync, dts_parameter_set set, double elements) {
+    dts_reductions *all = &sync->under_way[set];
+    const double room = sync->every_microbatch ? DTS_BUCKET_ROOM : 0;
+    dts_id over = DTS_NO_ID;
+    while (all->count - all->first > 1 && all->elements + elements > room) {
+        const dts_reduction *oldest = &all->items[all->first++];
+        all->elements -= oldest->elements;
+        over = oldest->done;
+    }
+    return over;
 }
 
 bool dts_sync_takes_gradients(const dts_gradient_sync *all) {

@@ -31,6 +31,18 @@ typedef struct dts_bucket {
     size_t held_count, held_capacity;
 } dts_bucket;
 
+/* Of gradients that are not kept, in the order in which they are issued: those that have room beside each other. */
+typedef struct dts_reduction {
+    double elements;
+    dts_id done;
+} dts_reduction;
+
+typedef struct dts_reductions {
+    dts_reduction *items;
+    size_t first, count, capacity;
+    double elements; /* of all from the first on */
+} dts_reductions;
+
 /* ZeRO-1: what a chunk still waits for of the step before (updated.c). */
 typedef struct dts_updated dts_updated;
 
@@ -56,8 +68,8 @@ struct dts_gradient_sync {
     double total_B;
     int flushed;
     dts_id last_transfer;
-    dts_id reduced[DTS_SET_COUNT][2]; /* the latest two reductions of a set, the last one first */
-    dts_updated *updated;             /* [virtual stage]; NULL: parameters are gathered behind the step */
+    dts_reductions under_way[DTS_SET_COUNT];
+    dts_updated *updated; /* [virtual stage]; NULL: parameters are gathered behind the step */
     /* units: [virtual stage][position]; embedding and head are in the root unit of their chunk, unless apart */
     dts_unit **units;
     dts_unit *roots;        /* [virtual stage] */
@@ -89,9 +101,9 @@ bool dts_sync_offloads_parameters(const dts_gradient_sync *sync);
 void dts_sync_reduce(dts_gradient_sync *sync, dts_parameter_set set, double elements, double wire_B, dts_id made,
                      const dts_task_info *info);
 
-/* Gradients of a set that are not kept have room for two reductions: what must be over before those of a third are made
- * (data_parallel.c); DTS_NO_ID: nothing. */
-dts_id dts_sync_room(const dts_gradient_sync *sync, dts_parameter_set set);
+/* What must be over before there is room for so many gradients of a set beside those whose reductions are under way
+ * (data_parallel.c); DTS_NO_ID: nothing more than has been waited for. */
+dts_id dts_sync_room(dts_gradient_sync *sync, dts_parameter_set set, double elements);
 
 /* Reduces what waits in the buckets, copies all back where gradients are no views of them, and begins anew; returns the
  * last transfer (DTS_NO_ID: none). */

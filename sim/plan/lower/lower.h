@@ -225,6 +225,9 @@ typedef struct dts_step_work {
 
 dts_step_work dts_step_work_of(const dts_plan *plan);
 
+/* Elements of gradients that ZeRO-2 has in buckets, filled or on their way: two buckets at least (data_parallel.c). */
+#define DTS_BUCKET_ROOM 1e9
+
 /* What a step on the GPU holds of every element while it runs, B, where it takes all tensors at once (step_memory.c).
  */
 double dts_step_lists_B(const dts_plan *plan);

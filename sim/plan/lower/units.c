@@ -416,8 +416,9 @@ static dts_id wait_for_room(dts_gradient_sync *sync, const dts_unit *u, dts_id l
                                 .device = sync->stage->device,
                                 .name = "wait for gradients to leave"};
     for (int set = 0; set < DTS_SET_COUNT; set++) {
-        const dts_id room = dts_sync_room(sync, (dts_parameter_set)set);
-        if (room != DTS_NO_ID && u->size.elements[set] > 0) {
+        const double elements = u->size.elements[set];
+        const dts_id room = elements > 0 ? dts_sync_room(sync, (dts_parameter_set)set, elements) : DTS_NO_ID;
+        if (room != DTS_NO_ID) {
             last = dts_build_task(b, sync->stage->compute, 0, &info);
             dts_graph_depend(b->graph, last, room);
             sync->stage->last_kernel = last;
