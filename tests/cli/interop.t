@@ -1019,9 +1019,6 @@ $ printf '%s\n' 'MODEL=(--num-layers 8 --hidden-size 1024 --num-attention-heads 
   vocab: 32000
   fp8:
   precision: fp8
-arrays.sh:3:8: warning: TYPE is set on line 3, under a condition; '--fp8-format hybrid --fp8-amax-history-l...' was taken
-      3 | TYPE+=("--fp8-format hybrid" "--fp8-amax-history-len 1024")
-  help: --set training.precision=… sets another
 arrays.sh:5:7: warning: unknown key 'vocab-size 1000' is left out
       5 | DATA=("--vocab-size 1000" --micro-batch-size 1 --global-batch-size 32 --bf16)
   help: did you mean 'vocab-size'?
