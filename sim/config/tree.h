@@ -40,9 +40,6 @@ dts_node *dts_tree_merge(const dts_node *base, const dts_node *overlay, dts_aren
 /* {profile: NAME} out of a plain name, marked as implied, so that a field which is no profile can tell. */
 dts_node *dts_tree_open_name(const dts_node *name, dts_arena *arena);
 
-/* Was a laid over b, an entry of the same map? What came with --set has no line. */
-bool dts_node_is_over(const dts_node *a, const dts_node *b);
-
 /* Adds text as a YAML scalar that reads back as the same text: plain where that is safe, else in double quotes. */
 void dts_yaml_write_text(const char *text, dts_text *out);
 
