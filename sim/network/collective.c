@@ -27,6 +27,10 @@
  *             message up to a limit
  *   t       = latency + W / min(port / gpu_weight, node network / nic_weight, cap)                                  (2)
  *
+ * Weights say what share of a link the work takes, and grow where it reaches less of the link. They are no traffic: a
+ * GPU sends sent_B, and receives as much, however good its links are. That is W, with two exceptions. A tree with one
+ * GPU a node sends only what leaves the node. An exchange of tokens sends once more what it hands on.
+ *
  * A ring on several nodes leaves and enters each node once per channel, so a node's network carries as many bytes as
  * one GPU's port: nic_weight = 1. Steps between nodes: 2(N-1) for all-reduce, N-1 for the others [2].
  * Ring kernels spend ring_tail_steps more than they send (the last receive and copy), a share of the port of
@@ -161,6 +165,7 @@ static dts_transfer ring(const dts_cluster *cluster, dts_collective kind, dts_pl
     double steps = form->steps * (n - 1), steps_between = form->steps * (nodes - 1);
     dts_transfer transfer = {.algorithm = "ring"};
     transfer.work_B = form->bytes_of_n_1 > 0 ? form->bytes_of_n_1 * (n - 1) / n * bytes : bytes;
+    transfer.sent_B = transfer.work_B;
     transfer.gpu_weight = ring_gpu_weight(cluster, placement, steps);
     transfer.latency_s = (steps - steps_between) * intra->hop_latency_s;
     if (form->bytes_of_n_1 <= 0) {
@@ -184,6 +189,7 @@ static dts_transfer tree_all_reduce(const dts_cluster *cluster, dts_placement pl
     double between_B = placement.nodes == 2 ? bytes : 2 * (nodes - 1) / nodes * bytes;
     dts_transfer transfer = {.algorithm = "tree"};
     transfer.work_B = 2 * bytes;
+    transfer.sent_B = inside > 1 ? transfer.work_B : between_B;
     transfer.gpu_weight = inside > 1 ? 1 / inter->tree_efficiency : 0;
     transfer.nic_weight = between_B / transfer.work_B * symmetric_nic_weight(inter);
     transfer.rate_cap_Bps = rate_cap_Bps(inter, inside) * transfer.work_B / between_B * inter->tree_efficiency;
@@ -197,7 +203,7 @@ static dts_transfer tree_all_reduce(const dts_cluster *cluster, dts_placement pl
 static dts_transfer in_switch_all_reduce(const dts_cluster *cluster, double bytes) {
     const dts_intra *intra = &cluster->intra;
     dts_transfer transfer = {.algorithm = "in-switch"};
-    transfer.work_B = bytes;
+    transfer.work_B = transfer.sent_B = bytes;
     transfer.gpu_weight = dts_gpu_port_Bps(cluster) / intra->in_switch_bandwidth_Bps;
     transfer.latency_s =
         intra->base_latency_s + 2 * intra->hop_latency_s + fill_s(intra->fill_latency_s, intra->fill_size_B, bytes);
@@ -213,8 +219,10 @@ static dts_transfer all_to_all(const dts_cluster *cluster, dts_placement placeme
     double handed = crossing < 1 ? leaving * (inside - 1) / inside : 0;
     const double port_Bps = dts_gpu_port_Bps(cluster), reached_Bps = cluster->intra.all_to_all_Bps;
     dts_transfer transfer = {.algorithm = "p2p"};
+    const double inside_share = (inside - 1) / (n - 1) + handed;
     transfer.work_B = (n - 1) / n * bytes;
-    transfer.gpu_weight = ((inside - 1) / (n - 1) + handed) * (reached_Bps > 0 ? fmax(1, port_Bps / reached_Bps) : 1);
+    transfer.sent_B = transfer.work_B * (inside_share + leaving * crossing);
+    transfer.gpu_weight = inside_share * (reached_Bps > 0 ? fmax(1, port_Bps / reached_Bps) : 1);
     transfer.latency_s = cluster->intra.base_latency_s;
     if (placement.nodes > 1) {
         const double ring_Bps = inter->nics_per_gpu * inter->node_goodput_Bps / (double)inter->nics_per_node;
@@ -337,7 +345,7 @@ void dts_p2p_transfer(const dts_cluster *cluster, bool same_node, double bytes, 
         *out = (dts_transfer){.algorithm = "none"};
         return;
     }
-    *out = (dts_transfer){.algorithm = "p2p", .work_B = bytes};
+    *out = (dts_transfer){.algorithm = "p2p", .work_B = bytes, .sent_B = bytes};
     if (same_node) {
         out->gpu_weight = 1;
         out->rate_cap_Bps = cluster->intra.p2p_Bps;

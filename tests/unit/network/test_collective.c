@@ -210,6 +210,42 @@ static void test_monotonic(void **state) {
     profiles_close(&list);
 }
 
+/* What a GPU sends follows from the collective, not from what its links make of it. */
+static void test_sent(void **state) {
+    (void)state;
+    const double bytes = 1e9, rings_Bps[] = {10e9, 20e9, 30e9};
+    dts_cluster cluster = plain(), poor = plain();
+    poor.gpu.link_bandwidth_Bps = 5000e9;
+    poor.intra.ring_bandwidth = (dts_list){.items = (void *)rings_Bps, .count = 3};
+    poor.intra.in_switch_bandwidth_Bps = 60e9;
+    poor.intra.in_switch_ranks = 8;
+    poor.intra.all_to_all_Bps = 10e9;
+    poor.intra.ring_tail_steps = 3;
+    poor.inter.node_duplex_Bps = 50e9;
+    poor.inter.flow_cap_Bps = 20e9;
+    poor.inter.all_to_all_efficiency = 0.1;
+    for (int64_t nodes = 1; nodes <= 4; nodes *= 2) {
+        const double n = 8 * (double)nodes, share = (n - 1) / n;
+        for (int links = 0; links < 2; links++) {
+            const dts_cluster *c = links == 0 ? &cluster : &poor;
+            const bool in_switch = links == 1 && nodes == 1;
+            assert_close(collective(c, DTS_ALL_REDUCE, 8 * nodes, nodes, bytes).sent_B,
+                         in_switch ? bytes : 2 * share * bytes, 1e-12, 0);
+            assert_close(collective(c, DTS_ALL_GATHER, 8 * nodes, nodes, bytes).sent_B, share * bytes, 1e-12, 0);
+            assert_close(collective(c, DTS_REDUCE_SCATTER, 8 * nodes, nodes, bytes).sent_B, share * bytes, 1e-12, 0);
+            assert_close(collective(c, DTS_BROADCAST, 8 * nodes, nodes, bytes).sent_B, bytes, 1e-12, 0);
+            assert_close(collective(c, DTS_ALL_TO_ALL, 8 * nodes, nodes, bytes).sent_B, share * bytes, 1e-12, 0);
+            dts_transfer p2p = {0};
+            dts_p2p_transfer(c, nodes == 1, bytes, &p2p);
+            assert_close(p2p.sent_B, bytes, 0, 0);
+        }
+    }
+    /* of the 24/32 that leave half cross, and 7/8 reach their GPU by way of another one of its node */
+    dts_transfer tokens = {0};
+    dts_token_transfer(&poor, (dts_placement){.ranks = 32, .nodes = 4}, bytes, 0.5, 0, &tokens);
+    assert_close(tokens.sent_B, (7 + 24 * (0.5 + 7.0 / 8)) / 32 * bytes, 1e-12, 0);
+}
+
 /* Four GPUs without a switch: a pair has a third of the links that all four use. Measured, a reduce-scatter of 168 MB
    among the four takes 2532 ms / 6420 (h200-4-ndr names the profile). */
 static void test_switchless(void **state) {
@@ -254,6 +290,7 @@ int main(void) {
         cmocka_unit_test(test_chains),    cmocka_unit_test(test_closed_forms), cmocka_unit_test(test_sum),
         cmocka_unit_test(test_rows),      cmocka_unit_test(test_nothing),      cmocka_unit_test(test_p2p),
         cmocka_unit_test(test_monotonic), cmocka_unit_test(test_selection),    cmocka_unit_test(test_switchless),
+        cmocka_unit_test(test_sent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
