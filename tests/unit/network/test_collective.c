@@ -210,6 +210,89 @@ static void test_monotonic(void **state) {
     profiles_close(&list);
 }
 
+/* A node's parent in the binary tree that NCCL makes of n nodes: the next multiple of twice the largest power of two
+ * that divides its number, where there is one, else the one before; -1: it is the root, node 0 (src/graph/trees.cc). */
+static int64_t parent_of(int64_t node, int64_t n) {
+    const int64_t bit = node & -node, above = (node - bit) | (2 * bit);
+    return node == 0 ? -1 : above < n ? above : node - bit;
+}
+
+/* Nodes of the second tree by their place in the first: mirrored, or shifted where their number is odd. */
+static int64_t in_second(int64_t node, int64_t n) {
+    return n % 2 == 0 ? n - 1 - node : (node + 1) % n;
+}
+
+/* Each tree reduces half of the tensor over every edge upwards and hands it back downwards. */
+static void test_trees(void **state) {
+    (void)state;
+    enum { MOST = 64 };
+    dts_cluster cluster = plain();
+    cluster.inter.all_reduce = DTS_ALGORITHM_TREE;
+    cluster.gpu.link_bandwidth_Bps = 900e9; /* wide enough for the chains inside the nodes */
+    const double bytes = 1e9, hop_s = 14e-6, inside_s = 3e-6;
+    for (int64_t n = 2; n <= MOST; n++) {
+        double sent_B[MOST] = {0}, received_B[MOST] = {0}, busiest_B = 0;
+        int deepest = 0;
+        for (int64_t node = 0; node < n; node++) {
+            int depth = 0;
+            for (int64_t at = node; parent_of(at, n) >= 0; at = parent_of(at, n)) {
+                depth++;
+            }
+            deepest = depth > deepest ? depth : deepest;
+            const int64_t up = parent_of(node, n);
+            const int64_t ends[2][2] = {{node, up}, {in_second(node, n), up < 0 ? -1 : in_second(up, n)}};
+            for (int tree = 0; tree < 2 && up >= 0; tree++) {
+                for (int way = 0; way < 2; way++) { /* up, and down again */
+                    sent_B[ends[tree][way]] += bytes / 2;
+                    received_B[ends[tree][1 - way]] += bytes / 2;
+                }
+            }
+        }
+        for (int64_t node = 0; node < n; node++) {
+            assert_close(sent_B[node], received_B[node], 0, 0);
+            busiest_B = fmax(busiest_B, sent_B[node]);
+        }
+        cluster.intra.hop_latency_s = cluster.inter.hop_latency_s = 0;
+        const dts_transfer tree = collective(&cluster, DTS_ALL_REDUCE, 8 * n, n, bytes);
+        assert_close(tree.work_B * tree.nic_weight, busiest_B, 1e-12, 0);
+        assert_close(tree.alone_s, busiest_B / (200e9 * 0.92), 1e-12, 0);
+        assert_close(collective(&cluster, DTS_ALL_REDUCE, n, n, bytes).sent_B, busiest_B, 1e-12, 0);
+        cluster.inter.hop_latency_s = hop_s;
+        assert_close(collective(&cluster, DTS_ALL_REDUCE, 8 * n, n, bytes).latency_s, 2 * deepest * hop_s, 1e-12, 0);
+        cluster.intra.hop_latency_s = inside_s; /* the chain of eight GPUs of a node has seven hops */
+        assert_close(collective(&cluster, DTS_ALL_REDUCE, 8 * n, n, bytes).latency_s,
+                     2 * (deepest * hop_s + 7 * inside_s), 1e-12, 0);
+    }
+}
+
+/* Inside a node a tree's chain has the wires of a ring: 30 GB/s in either, of which the tree reaches its share. */
+static void test_chain_of_a_tree(void **state) {
+    (void)state;
+    double rings_Bps[] = {10e9, 20e9, 30e9};
+    dts_cluster cluster = plain();
+    cluster.intra.ring_bandwidth = (dts_list){.items = rings_Bps, .count = 3};
+    cluster.inter.all_reduce = DTS_ALGORITHM_TREE;
+    assert_close(collective(&cluster, DTS_ALL_REDUCE, 8, 2, 1e9).alone_s, 2e9 / (30e9 * 0.92), 1e-12, 0);
+    assert_close(collective(&cluster, DTS_ALL_REDUCE, 4, 2, 1e9).alone_s, 2e9 / (10e9 * 0.92), 1e-12, 0);
+    cluster.inter.all_reduce = DTS_ALGORITHM_AUTO;
+    assert_string_equal(collective(&cluster, DTS_ALL_REDUCE, 8, 2, 1e9).algorithm, "ring");
+}
+
+/* One step of an exchange between nodes is one hop; one GPU of a node has an adapter for itself, however many share
+ * one. */
+static void test_between_nodes(void **state) {
+    (void)state;
+    dts_cluster cluster = plain();
+    cluster.intra.base_latency_s = 1e-6;
+    cluster.inter.base_latency_s = 5e-5;
+    cluster.inter.hop_latency_s = 14e-6;
+    assert_close(collective(&cluster, DTS_ALL_TO_ALL, 32, 4, 1e9).latency_s, 5e-5 + 14e-6, 1e-12, 0);
+    assert_close(collective(&cluster, DTS_ALL_TO_ALL, 8, 1, 1e9).latency_s, 1e-6, 1e-12, 0);
+    cluster.inter.nics_per_gpu = 0.25;
+    assert_close(collective(&cluster, DTS_ALL_GATHER, 4, 4, 1e9).rate_cap_Bps, 25e9, 1e-12, 0);
+    assert_close(collective(&cluster, DTS_ALL_GATHER, 32, 4, 1e9).rate_cap_Bps, 2 * 25e9, 1e-12, 0);
+}
+
 /* What a GPU sends follows from the collective, not from what its links make of it. */
 static void test_sent(void **state) {
     (void)state;
@@ -287,10 +370,19 @@ static void test_selection(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chains),    cmocka_unit_test(test_closed_forms), cmocka_unit_test(test_sum),
-        cmocka_unit_test(test_rows),      cmocka_unit_test(test_nothing),      cmocka_unit_test(test_p2p),
-        cmocka_unit_test(test_monotonic), cmocka_unit_test(test_selection),    cmocka_unit_test(test_switchless),
+        cmocka_unit_test(test_chains),
+        cmocka_unit_test(test_closed_forms),
+        cmocka_unit_test(test_sum),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_p2p),
+        cmocka_unit_test(test_monotonic),
+        cmocka_unit_test(test_selection),
+        cmocka_unit_test(test_switchless),
+        cmocka_unit_test(test_trees),
+        cmocka_unit_test(test_between_nodes),
         cmocka_unit_test(test_sent),
+        cmocka_unit_test(test_chain_of_a_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
