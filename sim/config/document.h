@@ -62,6 +62,9 @@ dts_arena *dts_document_arena(dts_document *document);
 dts_node *dts_node_get(const dts_node *map, const char *key);
 dts_node *dts_node_find(const dts_node *map, const char *dotted_key);
 
+/* Was a laid over b, an entry of the same map or of one beside it? What came with --set has no line. */
+bool dts_node_is_over(const dts_node *a, const dts_node *b);
+
 /* What names a profile: a scalar itself, or a map's own `profile`; NULL: all is written in place, or node is NULL. */
 const dts_node *dts_node_profile_name(const dts_node *node);
 

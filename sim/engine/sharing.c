@@ -144,7 +144,6 @@ static void remove_member(dts_sharing *sharing, dts_id resource, uint32_t moving
     }
     members[i] = members[--shared->member_count];
     note_change(sharing, resource);
-    shared->wide |= sharing->moving[moving].flow->hop_count > 1;
 }
 
 void dts_sharing_leave(dts_sharing *sharing) {
@@ -289,12 +288,8 @@ void dts_sharing_settle(dts_sharing *sharing, dts_time now, const dts_observer *
     for (size_t i = 0; i < sharing->changed_count; i++) {
         const dts_id resource = sharing->changed[i];
         dts_shared *shared = &sharing->shared[resource];
-        const bool wide = shared->wide;
-        shared->changed = shared->wide = false;
-        if (shared->member_count > 0 && wide) {
-            visit_resource(sharing, resource);
-            settle_component(sharing, now, observer);
-        } else if (shared->member_count > 0) {
+        shared->changed = false;
+        if (shared->member_count > 0) {
             settle_resource(sharing, resource, now, observer);
         }
     }

@@ -40,7 +40,6 @@ typedef struct dts_shared {
     uint32_t apart; /* the last one that settled it apart from others */
     bool stale;     /* solver: a member was fixed since the last look */
     bool changed;   /* a member has left, or more or less is held, since the last settlement */
-    bool wide;      /* and of those that have left one crossed other resources, too */
 } dts_shared;
 
 /* When a flow ends at its present rate. */

@@ -4,7 +4,8 @@
 
 #include "hardware/hardware.h"
 
-/* Once all keys are bound: the name and the price of what a scenario changes, and a warning of wider nodes. */
+/* Once all keys are bound: the name and the price of what a scenario changes, and warnings of what else changes with
+ * it. */
 dts_status dts_cluster_settle(dts_binder *binder, const dts_node *node, const char *key, dts_cluster *cluster);
 
 #endif

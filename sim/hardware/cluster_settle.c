@@ -53,6 +53,26 @@ static void warn_of_adapters(dts_binder *binder, const dts_node *node, const cha
         adapters, gpus, reached, inter->nics_per_gpu);
 }
 
+/* Rings reach what intra.ring_bandwidth says, whatever the links are. Who lays other links over a profile that says so
+ * has to say what rings reach now. */
+static void warn_of_rings(dts_binder *binder, const dts_node *node, const char *key, const dts_cluster *cluster) {
+    static const char *const links[] = {"intra.bandwidth", "intra.efficiency", "gpu.link.bandwidth"};
+    const dts_node *rings = node == NULL ? NULL : dts_node_find(node, "intra.ring_bandwidth");
+    for (size_t i = 0; i < sizeof links / sizeof links[0] && cluster->intra.ring_bandwidth.count > 0; i++) {
+        const dts_node *own = rings == NULL ? NULL : dts_node_find(node, links[i]);
+        if (own == NULL || !dts_node_is_over(own, rings)) {
+            continue;
+        }
+        char help[160], name[64];
+        const char *dot = *key == '\0' ? "" : ".";
+        snprintf(name, sizeof name, "%s%s%s", key, dot, links[i]);
+        snprintf(help, sizeof help, "set %s%sintra.ring_bandwidth, too: what rings of 2, 3, … GPUs reach", key, dot);
+        dts_diag_warning(binder->diag, &own->place, name, help,
+                         "%s changes sends and all-to-alls only: rings of collectives keep the ring_bandwidth of %s",
+                         links[i], cluster->name);
+    }
+}
+
 /* The name of a GPU that is laid over that of a profile, or NULL: the profile's own, with other numbers or without. */
 static const char *other_gpu(const dts_node *cluster) {
     const dts_node *gpu = dts_node_get(cluster, "gpu");
@@ -117,6 +137,7 @@ static void settle_idle(const dts_node *node, dts_cluster *cluster) {
 dts_status dts_cluster_settle(dts_binder *binder, const dts_node *node, const char *key, dts_cluster *cluster) {
     warn_of_wide_nodes(binder, node, key, cluster);
     warn_of_adapters(binder, node, key, cluster);
+    warn_of_rings(binder, node, key, cluster);
     settle_price(binder, node, key, cluster);
     settle_idle(node, cluster);
     return settle_gpu(binder, node, cluster);

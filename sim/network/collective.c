@@ -20,17 +20,26 @@
  *                               multiprocessor: all of them, kept ones too, in no less than (dispatch_row +
  *                               n · dispatch_row_rank) each [4]
  *   in-switch        2          S          (all-reduce of one node)
- *   tree all-reduce  2(R-1 + ⌈log2 N⌉)   2·S inside a node; S between 2 nodes, 2(N-1)/N · S between more [2]
+ *   tree all-reduce  2(R-1 + ⌈log2 N⌉)   2·S inside a node; min(N, 4)/2 · S leave the busiest node (below)
  *
  *   latency = base + steps inside nodes · intra.hop + steps between nodes · inter.hop + fill                        (1)
  *   fill    = fill_latency · S/(S + fill_size): the pipeline of chunks fills and drains, and chunks grow with the
  *             message up to a limit
  *   t       = latency + W / min(port / gpu_weight, node network / nic_weight, cap)                                  (2)
  *
+ * Weights say what share of a link the work takes, and grow where it reaches less of the link. They are no traffic: a
+ * GPU sends sent_B, and receives as much, however good its links are. That is W, with two exceptions. A tree with one
+ * GPU a node sends only what leaves the node. An exchange of tokens sends once more what it hands on.
+ *
  * A ring on several nodes leaves and enters each node once per channel, so a node's network carries as many bytes as
  * one GPU's port: nic_weight = 1. Steps between nodes: 2(N-1) for all-reduce, N-1 for the others [2].
  * Ring kernels spend ring_tail_steps more than they send (the last receive and copy), a share of the port of
  * 1 + tail/steps: with 0.38 this reproduces the measured plateaus of 2 to 8 A100 within 2 %.
+ *
+ * Trees: two of them span the nodes and carry half of the tensor each [5]. In each a node sends S/2 to its parent and
+ * S/2 to every child, and receives as much. With four nodes or more some node has a parent and two children in one tree
+ * and is a leaf of the other: it sends 3·S/2 + S/2 = 2·S. With three nodes the busiest one sends 3·S/2, with two S. The
+ * rest of the group waits for it. Inside a node a tree is a chain, over the wires of a ring.
  *
  * Both directions: a ring loads a node's network equally in and out. Where the host's copies limit the sum of both
  * (node_duplex, TCP), symmetric transfers weigh node_goodput / (node_duplex/2) times as much. (3) One transfer reaches
@@ -53,7 +62,8 @@
  *     NVIDIA nccl-tests, doc/PERFORMANCE.md ("bus bandwidth").
  * [2] NVIDIA/nccl @5067397c, src/graph/tuning.cc, connect.cc (channels are doubled at the end).
  * [3] The same, src/include/device.h: NCCL_STEPS of the buffer (4 MiB), BROADCAST_CHUNKSTEPS and REDUCE_CHUNKSTEPS 1.
- * [4] deepseek-ai/DeepEP, Hybrid-EP_Implementation.md and deep_ep/hybrid_ep_buffer.py: stages of a token each. */
+ * [4] deepseek-ai/DeepEP, Hybrid-EP_Implementation.md and deep_ep/hybrid_ep_buffer.py: stages of a token each.
+ * [5] NVIDIA/nccl @5067397c, src/graph/trees.cc (ncclGetDtree); connect.cc: one tree for each half of the channels. */
 #include "network/network.h"
 
 #include <math.h>
@@ -104,8 +114,9 @@ static void set_alone(const dts_cluster *cluster, dts_transfer *transfer) {
     transfer->alone_s = transfer->latency_s + transfer->work_B / rate_Bps;
 }
 
-/* Share of the port that a ring of ranks members takes per byte it sends. */
-static double ring_gpu_weight(const dts_cluster *cluster, dts_placement placement, double steps) {
+/* Share of the port that a ring, or the chain of a tree inside a node, takes per byte it sends; spent: steps that it
+ * takes and sends nothing in, as a share of all. */
+static double wired_weight(const dts_cluster *cluster, dts_placement placement, double spent) {
     const dts_intra *intra = &cluster->intra;
     int64_t inside = placement.ranks / placement.nodes;
     if (inside < 2) {
@@ -117,7 +128,7 @@ static double ring_gpu_weight(const dts_cluster *cluster, dts_placement placemen
         size_t last = intra->ring_bandwidth.count - 1;
         return dts_gpu_port_Bps(cluster) / by_ranks[index < last ? index : last];
     }
-    return 1 + intra->ring_tail_steps / steps;
+    return 1 + spent;
 }
 
 typedef struct ring_form {
@@ -161,7 +172,8 @@ static dts_transfer ring(const dts_cluster *cluster, dts_collective kind, dts_pl
     double steps = form->steps * (n - 1), steps_between = form->steps * (nodes - 1);
     dts_transfer transfer = {.algorithm = "ring"};
     transfer.work_B = form->bytes_of_n_1 > 0 ? form->bytes_of_n_1 * (n - 1) / n * bytes : bytes;
-    transfer.gpu_weight = ring_gpu_weight(cluster, placement, steps);
+    transfer.sent_B = transfer.work_B;
+    transfer.gpu_weight = wired_weight(cluster, placement, intra->ring_tail_steps / steps);
     transfer.latency_s = (steps - steps_between) * intra->hop_latency_s;
     if (form->bytes_of_n_1 <= 0) {
         transfer.latency_s += chain_s(cluster, placement, steps - steps_between, steps_between, bytes);
@@ -181,10 +193,11 @@ static dts_transfer ring(const dts_cluster *cluster, dts_collective kind, dts_pl
 static dts_transfer tree_all_reduce(const dts_cluster *cluster, dts_placement placement, double bytes) {
     const dts_inter *inter = &cluster->inter;
     double nodes = (double)placement.nodes, inside = (double)(placement.ranks / placement.nodes);
-    double between_B = placement.nodes == 2 ? bytes : 2 * (nodes - 1) / nodes * bytes;
+    double between_B = fmin(nodes, 4) / 2 * bytes; /* of the busiest node */
     dts_transfer transfer = {.algorithm = "tree"};
     transfer.work_B = 2 * bytes;
-    transfer.gpu_weight = inside > 1 ? 1 / inter->tree_efficiency : 0;
+    transfer.sent_B = inside > 1 ? transfer.work_B : between_B;
+    transfer.gpu_weight = wired_weight(cluster, placement, 0) / inter->tree_efficiency;
     transfer.nic_weight = between_B / transfer.work_B * symmetric_nic_weight(inter);
     transfer.rate_cap_Bps = rate_cap_Bps(inter, inside) * transfer.work_B / between_B * inter->tree_efficiency;
     double hops_s = (inside - 1) * cluster->intra.hop_latency_s + ceil(log2(nodes)) * inter->hop_latency_s;
@@ -197,7 +210,7 @@ static dts_transfer tree_all_reduce(const dts_cluster *cluster, dts_placement pl
 static dts_transfer in_switch_all_reduce(const dts_cluster *cluster, double bytes) {
     const dts_intra *intra = &cluster->intra;
     dts_transfer transfer = {.algorithm = "in-switch"};
-    transfer.work_B = bytes;
+    transfer.work_B = transfer.sent_B = bytes;
     transfer.gpu_weight = dts_gpu_port_Bps(cluster) / intra->in_switch_bandwidth_Bps;
     transfer.latency_s =
         intra->base_latency_s + 2 * intra->hop_latency_s + fill_s(intra->fill_latency_s, intra->fill_size_B, bytes);
@@ -213,8 +226,10 @@ static dts_transfer all_to_all(const dts_cluster *cluster, dts_placement placeme
     double handed = crossing < 1 ? leaving * (inside - 1) / inside : 0;
     const double port_Bps = dts_gpu_port_Bps(cluster), reached_Bps = cluster->intra.all_to_all_Bps;
     dts_transfer transfer = {.algorithm = "p2p"};
+    const double inside_share = (inside - 1) / (n - 1) + handed;
     transfer.work_B = (n - 1) / n * bytes;
-    transfer.gpu_weight = ((inside - 1) / (n - 1) + handed) * (reached_Bps > 0 ? fmax(1, port_Bps / reached_Bps) : 1);
+    transfer.sent_B = transfer.work_B * (inside_share + leaving * crossing);
+    transfer.gpu_weight = inside_share * (reached_Bps > 0 ? fmax(1, port_Bps / reached_Bps) : 1);
     transfer.latency_s = cluster->intra.base_latency_s;
     if (placement.nodes > 1) {
         const double ring_Bps = inter->nics_per_gpu * inter->node_goodput_Bps / (double)inter->nics_per_node;
@@ -337,7 +352,7 @@ void dts_p2p_transfer(const dts_cluster *cluster, bool same_node, double bytes, 
         *out = (dts_transfer){.algorithm = "none"};
         return;
     }
-    *out = (dts_transfer){.algorithm = "p2p", .work_B = bytes};
+    *out = (dts_transfer){.algorithm = "p2p", .work_B = bytes, .sent_B = bytes};
     if (same_node) {
         out->gpu_weight = 1;
         out->rate_cap_Bps = cluster->intra.p2p_Bps;

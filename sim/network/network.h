@@ -15,6 +15,7 @@ typedef struct dts_transfer {
     const char *algorithm; /* "ring", "tree", "in-switch", "p2p", "none" */
     double latency_s;
     double work_B;       /* bytes sent by the busiest port of the group, each direction */
+    double sent_B;       /* bytes that a GPU sends in all, and receives; whatever the links make of them */
     double rate_cap_Bps; /* most one such transfer can use (one ring does not saturate a NIC); 0: none */
     double gpu_weight;   /* units of a member GPU's link per unit of work, each direction */
     double nic_weight;   /* units of a member node's network per unit of work, each direction; 0: inside a node */

@@ -431,3 +431,8 @@ $ dtsim run planning/llama-3-8b --no-hints --set cluster.profile=dgx-h100 --set 
 --set: warning: of 16 adapters the 8 GPUs of a node reach 8, 1 each: the others carry nothing, and each has its share of node_goodput [cluster.inter.nics_per_node]
   help: set cluster.inter.nics_per_gpu=2, too, if each GPU reaches as many, or nics_per_node=8
 $ dtsim run planning/llama-3-8b --no-hints --set cluster.profile=dgx-h100 --set cluster.inter.nics_per_node=16 --set cluster.inter.nics_per_gpu=2 --set cluster.gpus_per_node=4 2>&1 >/dev/null
+% rings keep what a profile says of them, whatever links are laid over it; with rings said, too, there is nothing to tell
+$ dtsim run planning/llama-3-8b --no-hints --set cluster.profile=mi300x-8 --set cluster.intra.bandwidth=300GB/s 2>&1 >/dev/null
+--set: warning: intra.bandwidth changes sends and all-to-alls only: rings of collectives keep the ring_bandwidth of 8 x MI300X [cluster.intra.bandwidth]
+  help: set cluster.intra.ring_bandwidth, too: what rings of 2, 3, … GPUs reach
+$ dtsim run planning/llama-3-8b --no-hints --set cluster.profile=mi300x-8 --set cluster.intra.bandwidth=300GB/s --set 'cluster.intra.ring_bandwidth=[90 GB/s]' 2>&1 >/dev/null

@@ -351,9 +351,10 @@ static dts_taken take_from_kernels(const dts_builder *b, dts_stage *stage, const
         return (dts_taken){0};
     }
     stage->contended = true;
-    double sent_B = fmax(transfer->gpu_weight, transfer->nic_weight);
-    return (dts_taken){.multiprocessors = multiprocessor_weight(b, transfer, groups, takes),
-                       .memory_B = b->plan->job.stack->communication_memory * sent_B};
+    return (dts_taken){
+        .multiprocessors = multiprocessor_weight(b, transfer, groups, takes),
+        .memory_B = b->plan->job.stack->communication_memory * transfer->sent_B / transfer->work_B,
+    };
 }
 
 dts_collective dts_exchange_collective(dts_exchange exchange) {

@@ -87,6 +87,21 @@ static void note_rate(void *context, dts_time now, dts_id task, double rate) {
     }
 }
 
+/* A share just above a cap is another level: the flow behind it gets all that the capped one leaves. */
+static void levels_that_nearly_meet_are_two(void **state) {
+    (void)state;
+    dts_graph *graph = graph_with_streams(2);
+    dts_id link = dts_graph_add_resource(graph, "link", 2e9);
+    add_flow(graph, 0, 100, 0.9995e9, 1, &link);
+    add_flow(graph, 1, 100, 0, 1, &link);
+    double rates[2];
+    dts_simulation *simulation = simulate(graph, &(dts_observer){.context = rates, .rate_changed = note_rate});
+    assert_close(rates[0], 0.9995e9, 1e-12, 0);
+    assert_close(rates[1], 1.0005e9, 1e-9, 0);
+    dts_simulation_free(simulation);
+    dts_graph_free(graph);
+}
+
 /* The textbook's line of three links with capacities 1, 2 and 3: one flow over all, one over each, and a second one
  * over the last. */
 static void three_links_in_a_row(void **state) {
@@ -287,6 +302,7 @@ int main(void) {
         cmocka_unit_test(two_flows_share_one_link),
         cmocka_unit_test(a_flow_that_joins_later_slows_the_first),
         cmocka_unit_test(what_a_capped_flow_leaves_goes_to_the_others),
+        cmocka_unit_test(levels_that_nearly_meet_are_two),
         cmocka_unit_test(three_links_in_a_row),
         cmocka_unit_test(weights_say_how_much_of_a_resource_the_work_uses),
         cmocka_unit_test(a_resource_crossed_twice_counts_twice),

@@ -210,23 +210,38 @@ static dts_attention_shape long_shape(int64_t length, bool causal, int64_t windo
                                  .window = window};
 }
 
-/* Blocks of 128 queries counted one by one, as FlashAttention-2's loop bounds say; the last wave adds at most one. */
+enum { TILE = 128, KEYS = 64, S = 16384 };
+
+/* Blocks of 128 queries of one head under a causal window, counted one by one, as FlashAttention-2's loop bounds say.
+ */
+static double causal_pairs(int64_t w) {
+    double pairs = 0;
+    for (int64_t row = 0; row < S; row += TILE) {
+        const int64_t last = row + TILE, first = row - (w - 1);
+        pairs += (double)TILE * (double)(last - (first > 0 ? (first / KEYS) * KEYS : 0));
+    }
+    return pairs;
+}
+
+/* The last wave adds at most one block. */
 static void windows_compute_the_blocks_that_they_touch(void **state) {
     (void)state;
-    enum { TILE = 128, KEYS = 64, S = 16384 };
     for (int64_t w = 64; w < S; w = w * 3 / 2) {
-        double causal = 0, both = 0;
+        double both = 0;
         for (int64_t row = 0; row < S; row += TILE) {
-            const int64_t last = row + TILE, first = row - (w - 1);
-            causal += (double)TILE * (double)(last - (first > 0 ? (first / KEYS) * KEYS : 0));
-            const int64_t left = row - w / 2, right = last + w / 2;
+            const int64_t left = row - w / 2, right = row + TILE + w / 2;
             const int64_t to = (right + KEYS - 1) / KEYS * KEYS;
             both += (double)TILE * (double)((to < S ? to : S) - (left > 0 ? left / KEYS * KEYS : 0));
         }
         dts_attention_shape shape = long_shape(S, true, w);
-        assert_close(pairs_of(&shape), 64 * causal, 0.012, 0);
+        assert_close(pairs_of(&shape), 64 * causal_pairs(w), 0.012, 0);
         shape.causal = false;
         assert_close(pairs_of(&shape), 64 * both, 0.012, 0);
+    }
+    /* a row sees itself and w - 1 positions before it: here those fill blocks of keys */
+    for (int64_t w = 1; w < 1000; w += KEYS) {
+        const dts_attention_shape shape = long_shape(S, true, w);
+        assert_close(pairs_of(&shape), 64 * causal_pairs(w), 0.012, 0);
     }
     /* the closed form, for a window that is long beside the tiles: s·w - w²/2 */
     const dts_attention_shape shape = long_shape(S, true, 4096);
@@ -245,6 +260,25 @@ static void windows_compute_the_blocks_that_they_touch(void **state) {
         chunks.window = w;
         assert_close(pairs_of(&chunks), 64 * pairs, 0.002, 0);
     }
+}
+
+/* One query of few heads over many keys takes as long as its bytes: query, key, value and output once each, and in
+ * backward their gradients as well. */
+static void few_queries_take_as_long_as_their_bytes(void **state) {
+    (void)state;
+    dts_gpu gpu = {.multiprocessors = 1,
+                   .flash_efficiency_forward = 1,
+                   .flash_efficiency_backward = 1,
+                   .memory_bandwidth_Bps = 1e12,
+                   .memory_efficiency = 1,
+                   .flash = {.tile = 128}};
+    gpu.peak_flops[DTS_FP16] = 1e18;
+    dts_attention_shape shape = {
+        .batch = 3, .heads = 8, .kv_heads = 2, .head_dim = 128, .query_length = 1, .key_length = 100000};
+    const double bytes = 3 * 128 * 2 * (2 * 8.0 + 2 * 2 * 100000.0); /* samples, head dimension, bytes of an element */
+    assert_close(dts_gpu_attention_s(&gpu, DTS_FP16, &shape), bytes / 1e12, 1e-9, 0);
+    shape.backward = true;
+    assert_close(dts_gpu_attention_s(&gpu, DTS_FP16, &shape), 2 * bytes / 1e12, 1e-9, 0);
 }
 
 static void narrower_windows_are_never_slower(void **state) {
@@ -298,6 +332,7 @@ int main(void) {
                                        cmocka_unit_test(test_measured),
                                        cmocka_unit_test(test_measured_on_amd),
                                        cmocka_unit_test(windows_compute_the_blocks_that_they_touch),
+                                       cmocka_unit_test(few_queries_take_as_long_as_their_bytes),
                                        cmocka_unit_test(narrower_windows_are_never_slower),
                                        cmocka_unit_test(mistrals_window_doubles_the_speed)};
     return cmocka_run_group_tests(tests, NULL, NULL);

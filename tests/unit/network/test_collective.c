@@ -210,6 +210,125 @@ static void test_monotonic(void **state) {
     profiles_close(&list);
 }
 
+/* A node's parent in the binary tree that NCCL makes of n nodes: the next multiple of twice the largest power of two
+ * that divides its number, where there is one, else the one before; -1: it is the root, node 0 (src/graph/trees.cc). */
+static int64_t parent_of(int64_t node, int64_t n) {
+    const int64_t bit = node & -node, above = (node - bit) | (2 * bit);
+    return node == 0 ? -1 : above < n ? above : node - bit;
+}
+
+/* Nodes of the second tree by their place in the first: mirrored, or shifted where their number is odd. */
+static int64_t in_second(int64_t node, int64_t n) {
+    return n % 2 == 0 ? n - 1 - node : (node + 1) % n;
+}
+
+/* Each tree reduces half of the tensor over every edge upwards and hands it back downwards. */
+static void test_trees(void **state) {
+    (void)state;
+    enum { MOST = 64 };
+    dts_cluster cluster = plain();
+    cluster.inter.all_reduce = DTS_ALGORITHM_TREE;
+    cluster.gpu.link_bandwidth_Bps = 900e9; /* wide enough for the chains inside the nodes */
+    const double bytes = 1e9, hop_s = 14e-6, inside_s = 3e-6;
+    for (int64_t n = 2; n <= MOST; n++) {
+        double sent_B[MOST] = {0}, received_B[MOST] = {0}, busiest_B = 0;
+        int deepest = 0;
+        for (int64_t node = 0; node < n; node++) {
+            int depth = 0;
+            for (int64_t at = node; parent_of(at, n) >= 0; at = parent_of(at, n)) {
+                depth++;
+            }
+            deepest = depth > deepest ? depth : deepest;
+            const int64_t up = parent_of(node, n);
+            const int64_t ends[2][2] = {{node, up}, {in_second(node, n), up < 0 ? -1 : in_second(up, n)}};
+            for (int tree = 0; tree < 2 && up >= 0; tree++) {
+                for (int way = 0; way < 2; way++) { /* up, and down again */
+                    sent_B[ends[tree][way]] += bytes / 2;
+                    received_B[ends[tree][1 - way]] += bytes / 2;
+                }
+            }
+        }
+        for (int64_t node = 0; node < n; node++) {
+            assert_close(sent_B[node], received_B[node], 0, 0);
+            busiest_B = fmax(busiest_B, sent_B[node]);
+        }
+        cluster.intra.hop_latency_s = cluster.inter.hop_latency_s = 0;
+        const dts_transfer tree = collective(&cluster, DTS_ALL_REDUCE, 8 * n, n, bytes);
+        assert_close(tree.work_B * tree.nic_weight, busiest_B, 1e-12, 0);
+        assert_close(tree.alone_s, busiest_B / (200e9 * 0.92), 1e-12, 0);
+        assert_close(collective(&cluster, DTS_ALL_REDUCE, n, n, bytes).sent_B, busiest_B, 1e-12, 0);
+        cluster.inter.hop_latency_s = hop_s;
+        assert_close(collective(&cluster, DTS_ALL_REDUCE, 8 * n, n, bytes).latency_s, 2 * deepest * hop_s, 1e-12, 0);
+        cluster.intra.hop_latency_s = inside_s; /* the chain of eight GPUs of a node has seven hops */
+        assert_close(collective(&cluster, DTS_ALL_REDUCE, 8 * n, n, bytes).latency_s,
+                     2 * (deepest * hop_s + 7 * inside_s), 1e-12, 0);
+    }
+}
+
+/* Inside a node a tree's chain has the wires of a ring: 30 GB/s in either, of which the tree reaches its share. */
+static void test_chain_of_a_tree(void **state) {
+    (void)state;
+    double rings_Bps[] = {10e9, 20e9, 30e9};
+    dts_cluster cluster = plain();
+    cluster.intra.ring_bandwidth = (dts_list){.items = rings_Bps, .count = 3};
+    cluster.inter.all_reduce = DTS_ALGORITHM_TREE;
+    assert_close(collective(&cluster, DTS_ALL_REDUCE, 8, 2, 1e9).alone_s, 2e9 / (30e9 * 0.92), 1e-12, 0);
+    assert_close(collective(&cluster, DTS_ALL_REDUCE, 4, 2, 1e9).alone_s, 2e9 / (10e9 * 0.92), 1e-12, 0);
+    cluster.inter.all_reduce = DTS_ALGORITHM_AUTO;
+    assert_string_equal(collective(&cluster, DTS_ALL_REDUCE, 8, 2, 1e9).algorithm, "ring");
+}
+
+/* One step of an exchange between nodes is one hop; one GPU of a node has an adapter for itself, however many share
+ * one. */
+static void test_between_nodes(void **state) {
+    (void)state;
+    dts_cluster cluster = plain();
+    cluster.intra.base_latency_s = 1e-6;
+    cluster.inter.base_latency_s = 5e-5;
+    cluster.inter.hop_latency_s = 14e-6;
+    assert_close(collective(&cluster, DTS_ALL_TO_ALL, 32, 4, 1e9).latency_s, 5e-5 + 14e-6, 1e-12, 0);
+    assert_close(collective(&cluster, DTS_ALL_TO_ALL, 8, 1, 1e9).latency_s, 1e-6, 1e-12, 0);
+    cluster.inter.nics_per_gpu = 0.25;
+    assert_close(collective(&cluster, DTS_ALL_GATHER, 4, 4, 1e9).rate_cap_Bps, 25e9, 1e-12, 0);
+    assert_close(collective(&cluster, DTS_ALL_GATHER, 32, 4, 1e9).rate_cap_Bps, 2 * 25e9, 1e-12, 0);
+}
+
+/* What a GPU sends follows from the collective, not from what its links make of it. */
+static void test_sent(void **state) {
+    (void)state;
+    const double bytes = 1e9, rings_Bps[] = {10e9, 20e9, 30e9};
+    dts_cluster cluster = plain(), poor = plain();
+    poor.gpu.link_bandwidth_Bps = 5000e9;
+    poor.intra.ring_bandwidth = (dts_list){.items = (void *)rings_Bps, .count = 3};
+    poor.intra.in_switch_bandwidth_Bps = 60e9;
+    poor.intra.in_switch_ranks = 8;
+    poor.intra.all_to_all_Bps = 10e9;
+    poor.intra.ring_tail_steps = 3;
+    poor.inter.node_duplex_Bps = 50e9;
+    poor.inter.flow_cap_Bps = 20e9;
+    poor.inter.all_to_all_efficiency = 0.1;
+    for (int64_t nodes = 1; nodes <= 4; nodes *= 2) {
+        const double n = 8 * (double)nodes, share = (n - 1) / n;
+        for (int links = 0; links < 2; links++) {
+            const dts_cluster *c = links == 0 ? &cluster : &poor;
+            const bool in_switch = links == 1 && nodes == 1;
+            assert_close(collective(c, DTS_ALL_REDUCE, 8 * nodes, nodes, bytes).sent_B,
+                         in_switch ? bytes : 2 * share * bytes, 1e-12, 0);
+            assert_close(collective(c, DTS_ALL_GATHER, 8 * nodes, nodes, bytes).sent_B, share * bytes, 1e-12, 0);
+            assert_close(collective(c, DTS_REDUCE_SCATTER, 8 * nodes, nodes, bytes).sent_B, share * bytes, 1e-12, 0);
+            assert_close(collective(c, DTS_BROADCAST, 8 * nodes, nodes, bytes).sent_B, bytes, 1e-12, 0);
+            assert_close(collective(c, DTS_ALL_TO_ALL, 8 * nodes, nodes, bytes).sent_B, share * bytes, 1e-12, 0);
+            dts_transfer p2p = {0};
+            dts_p2p_transfer(c, nodes == 1, bytes, &p2p);
+            assert_close(p2p.sent_B, bytes, 0, 0);
+        }
+    }
+    /* of the 24/32 that leave half cross, and 7/8 reach their GPU by way of another one of its node */
+    dts_transfer tokens = {0};
+    dts_token_transfer(&poor, (dts_placement){.ranks = 32, .nodes = 4}, bytes, 0.5, 0, &tokens);
+    assert_close(tokens.sent_B, (7 + 24 * (0.5 + 7.0 / 8)) / 32 * bytes, 1e-12, 0);
+}
+
 /* Four GPUs without a switch: a pair has a third of the links that all four use. Measured, a reduce-scatter of 168 MB
    among the four takes 2532 ms / 6420 (h200-4-ndr names the profile). */
 static void test_switchless(void **state) {
@@ -251,9 +370,19 @@ static void test_selection(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chains),    cmocka_unit_test(test_closed_forms), cmocka_unit_test(test_sum),
-        cmocka_unit_test(test_rows),      cmocka_unit_test(test_nothing),      cmocka_unit_test(test_p2p),
-        cmocka_unit_test(test_monotonic), cmocka_unit_test(test_selection),    cmocka_unit_test(test_switchless),
+        cmocka_unit_test(test_chains),
+        cmocka_unit_test(test_closed_forms),
+        cmocka_unit_test(test_sum),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_p2p),
+        cmocka_unit_test(test_monotonic),
+        cmocka_unit_test(test_selection),
+        cmocka_unit_test(test_switchless),
+        cmocka_unit_test(test_trees),
+        cmocka_unit_test(test_between_nodes),
+        cmocka_unit_test(test_sent),
+        cmocka_unit_test(test_chain_of_a_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,18 +57,58 @@ static void products_make_do_with_what_is_left(void **state) {
     dts_result_free(shared);
 }
 
-/* A kernel bound by memory gets the bandwidth that collectives leave: here each byte that the port sends costs ten. */
-static void kernels_bound_by_memory_share_its_bandwidth(void **state) {
-    (void)state;
-    dts_result *own = simulate_text(base, "stack.communication_memory=0 " SLOW);
-    dts_result *shared = simulate_text(base, "stack.communication_memory=10 " SLOW);
+/* How many times as long a kernel bound by memory takes beside collectives: each byte that the port sends costs ten. */
+static double slowdown_beside(const char *links) {
+    char own_settings[LONGEST_SETTINGS], shared_settings[LONGEST_SETTINGS];
+    snprintf(own_settings, sizeof own_settings, "stack.communication_memory=0 %s", links);
+    snprintf(shared_settings, sizeof shared_settings, "stack.communication_memory=10 %s", links);
+    dts_result *own = simulate_text(base, own_settings);
+    dts_result *shared = simulate_text(base, shared_settings);
     range alone = spans_named(own, "mlp_gelu"), beside = spans_named(shared, "mlp_gelu");
-    const double memory_Bps = 1555e9 * 0.889, moved_Bps = 10 * 300e9 * 0.05;
-    const double slower = memory_Bps / (memory_Bps - moved_Bps);
-    assert_close(beside.shortest, alone.shortest * slower, 1e-3, 0); /* forward: gathers never pause */
     assert_true(shared->iteration_time_s > own->iteration_time_s);
     dts_result_free(shared);
     dts_result_free(own);
+    return beside.shortest / alone.shortest; /* forward: gathers never pause */
+}
+
+/* A kernel bound by memory gets the bandwidth that collectives leave. What they move is what a GPU sends: rings that
+ * reach little of fast links move no more than rings that fill slow ones. */
+static void kernels_bound_by_memory_share_its_bandwidth(void **state) {
+    (void)state;
+    const double memory_Bps = 1555e9 * 0.889;
+    const double tail = 0.376 / 7; /* ring_tail_steps over the steps of 8 ranks */
+    const double moved_Bps = 10 * 300e9 * 0.05 / (1 + tail);
+    assert_close(slowdown_beside(SLOW), memory_Bps / (memory_Bps - moved_Bps), 1e-3, 0);
+    static const char *const ports[] = {"20GB/s", "300GB/s", "5000GB/s"};
+    for (size_t i = 0; i < sizeof ports / sizeof ports[0]; i++) {
+        char links[LONGEST_SETTINGS];
+        snprintf(links, sizeof links, "cluster.intra.ring_bandwidth=[15GB/s] cluster.intra.bandwidth=%s", ports[i]);
+        assert_close(slowdown_beside(links), memory_Bps / (memory_Bps - 10 * 15e9), 1e-3, 0);
+    }
+}
+
+/* Two data-parallel groups of four on the cube mesh of a DGX-1: their rings reach 85.8 GB/s whatever the links are. */
+static void faster_links_are_not_slower(void **state) {
+    (void)state;
+    static const char text[] =
+        "model: {profile: gpt, layers: 4, hidden: 1024, heads: 8, vocab: 51200, tied_embeddings: false}\n"
+        "cluster: {profile: dgx-1v-32gb, nodes: 1}\n"
+        "stack: torchtitan\n"
+        "training: {global_batch: 128, micro_batch: 4, sequence_length: 512, precision: fp16, recompute: full}\n"
+        "parallelism: {pipeline: 2, data_parallel: zero1}\n";
+    static const char *const ports[] = {"150GB/s", "300GB/s", "1000GB/s", "5000GB/s"};
+    double before_s = INFINITY;
+    for (size_t i = 0; i < sizeof ports / sizeof ports[0]; i++) {
+        char links[LONGEST_SETTINGS];
+        dts_text said = {0};
+        snprintf(links, sizeof links, "cluster.intra.bandwidth=%s", ports[i]);
+        dts_result *r = simulate_expecting(NULL, text, links, DTS_OK, &said);
+        assert_non_null(strstr(dts_text_string(&said), "set cluster.intra.ring_bandwidth, too"));
+        assert_true(r->iteration_time_s <= before_s);
+        before_s = r->iteration_time_s;
+        dts_text_free(&said);
+        dts_result_free(r);
+    }
 }
 
 static const char *const tensor =
@@ -324,6 +364,7 @@ int main(void) {
         cmocka_unit_test(flat_gradients_pass_through_fp32),
         cmocka_unit_test(products_make_do_with_what_is_left),
         cmocka_unit_test(kernels_bound_by_memory_share_its_bandwidth),
+        cmocka_unit_test(faster_links_are_not_slower),
         cmocka_unit_test(user_buffers_take_what_they_are_told),
         cmocka_unit_test(user_buffers_hold_no_fp32),
         cmocka_unit_test(pipelined_products_leave_a_margin),
