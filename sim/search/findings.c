@@ -256,10 +256,10 @@ static void find_fill(const dts_result *result, dts_finding *f) {
     f->fill = fmax(gpu, f->host_fill);
 }
 
-/* Where blocks stand for kernels, the allocator is not replayed by `dtsim run` either. */
+/* Where blocks stand for kernels, `dtsim run` does not always replay the allocator either. */
 static bool is_as_run(const dts_scenario_values *base, const dts_result *result) {
     const bool kernels = strcmp(result->simulation.detail, dts_detail_names[DTS_DETAIL_KERNEL]) == 0;
-    return !kernels || base->fidelity.allocator != DTS_ALLOCATOR_AUTO;
+    return !(kernels || result->allocator.doubtful) || base->fidelity.allocator != DTS_ALLOCATOR_AUTO;
 }
 
 static dts_status simulate_values(const dts_scenario_values *values, const dts_run_options *options,
