@@ -215,10 +215,10 @@ static void write_fit(const page *p) {
     dts_text_free(&amount);
     dts_style_bar(p->style, paint, share, bar_columns(p->style, (int)columns + VERDICT_COLUMNS), p->out);
     dts_text_add(p->out, " ");
-    const char *verdict = !r->fits                        ? "DOES NOT FIT"
-                          : r->allocator.unserved_gib > 0 ? "may not fit"
-                          : r->allocator.retries > 0      ? "fits, but"
-                                                          : "fits";
+    const char *verdict = !r->fits                                                   ? "DOES NOT FIT"
+                          : r->allocator.unserved_gib > 0 || dts_fits_by_estimate(r) ? "may not fit"
+                          : r->allocator.retries > 0                                 ? "fits, but"
+                                                                                     : "fits";
     dts_style_add(p->style, paint, verdict, p->out);
     dts_text_add(p->out, "\n");
     if (!r->fits) {

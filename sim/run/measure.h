@@ -67,6 +67,9 @@ void dts_measure_aco(dts_result *result);
 
 /* Memory of every stage, and of the fullest: the one with the most on the device (memory.c). */
 dts_status dts_measure_memory(const dts_measured *m, dts_result *result);
+/* Live tensors fit, but what an estimate says of reserved memory may be wrong where it matters: within 5 % of the
+ * capacity; where layers have experts, whose buffers come in sizes of their own. */
+bool dts_estimate_doubtful(const dts_measured *m);
 size_t dts_fullest_stage(const dts_result *result);
 
 /* Devices, streams and spans for pictures (spans.c). */

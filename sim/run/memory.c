@@ -19,6 +19,7 @@
 
 #include "run/measure.h"
 #include "run/stalls.h"
+#include "run/verdict.h"
 
 static double wanted_B(const dts_plan *plan, const dts_memory_peak *peak) {
     static const dts_memory_category flat[] = {DTS_MEMORY_SHARDS, DTS_MEMORY_GRADIENTS, DTS_MEMORY_OPTIMIZER,
@@ -38,6 +39,20 @@ static double reserved_B(const dts_plan *plan, const dts_memory_peak *peak, doub
     double room = plan->job.cluster->gpu.memory_B - context_B;
     double held = wanted < room ? wanted : room;
     return held > allocated_B ? held : allocated_B;
+}
+
+bool dts_estimate_doubtful(const dts_measured *m) {
+    const double capacity_B = m->plan->job.cluster->gpu.memory_B, context_B = dts_context_B(m->plan);
+    bool doubtful = m->plan->expert > 1;
+    for (int64_t p = 0; p < m->plan->pipeline; p++) {
+        const dts_id device = dts_fullest_device(m->plan, m->lowered, m->simulation, p);
+        const dts_memory_peak *peak = dts_simulation_peak(m->simulation, device);
+        if ((double)peak->bytes + context_B > capacity_B) {
+            return false;
+        }
+        doubtful |= wanted_B(m->plan, peak) + context_B > (1 - dts_estimate_margin) * capacity_B;
+    }
+    return doubtful;
 }
 
 /* The layer of a block's kernel with the most memory, as reports show it. */
@@ -113,8 +128,9 @@ static void note_allocator(const dts_measured *m, int64_t p, dts_result *result)
     const dts_replay *replay = m->replays != NULL ? &m->replays[p] : NULL;
     if (replay != NULL && replay->out_of_memory) {
         result->allocator.unserved_gib = (double)replay->requested_B / DTS_GIB;
-    } else if (replay != NULL && m->lowered->detail == DTS_DETAIL_KERNEL &&
-               replay->retries > result->allocator.retries) {
+    } else if (replay != NULL && m->lowered->detail != DTS_DETAIL_KERNEL) {
+        result->allocator.untimed_retries |= replay->retries > 0;
+    } else if (replay != NULL && replay->retries > result->allocator.retries) {
         result->allocator.retries = replay->retries;
         result->allocator.calls = replay->calls;
     }
@@ -206,6 +222,7 @@ dts_status dts_measure_memory(const dts_measured *m, dts_result *result) {
         result->peak_reserved_gib = fmax(result->peak_reserved_gib, row->peak_reserved_gib);
         result->peak_device_gib = fmax(result->peak_device_gib, row->peak_device_gib);
     }
+    result->allocator.doubtful = m->replays == NULL && dts_estimate_doubtful(m);
     const size_t fullest = dts_fullest_stage(result);
     result->memory_gib = result->stages[fullest].memory_gib;
     note_kept_outputs(m, (int64_t)fullest, result);

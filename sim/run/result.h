@@ -193,11 +193,13 @@ typedef struct dts_result {
     struct {
         int64_t
             retries; /* of an iteration, on the GPU with most of them: cudaMalloc fails, all that is cached is freed */
-        int64_t calls;       /* of cudaFree and cudaMalloc on that GPU */
-        double stall_s;      /* of time_s.host_bound: the compute stream waits for those calls */
-        double cost_s;       /* what they make the iteration longer, on whatever stage they are */
-        double unserved_gib; /* live tensors fit, but this request fails in the replay; 0: none does */
-    } allocator;             /* replayed at detail kernel */
+        int64_t calls;        /* of cudaFree and cudaMalloc on that GPU */
+        double stall_s;       /* of time_s.host_bound: the compute stream waits for those calls */
+        double cost_s;        /* what they make the iteration longer, on whatever stage they are */
+        double unserved_gib;  /* live tensors fit, but this request fails in the replay; 0: none does */
+        bool doubtful;        /* reserved memory is an estimate, and one that a replay may well contradict */
+        bool untimed_retries; /* replayed beside blocks or layers: retries, of which the time knows nothing */
+    } allocator;
     dts_time_shares time_s;
     dts_communication_row *communication;
     size_t communication_count;

@@ -202,6 +202,13 @@ static void tell_again(dts_result *result, const char *told) {
     }
 }
 
+/* Does the allocator follow kernels beside the blocks or layers that were simulated? */
+static bool replays_beside(const dts_measured *m, dts_allocator_detail allocator) {
+    const bool wished =
+        allocator == DTS_ALLOCATOR_REPLAY || (allocator == DTS_ALLOCATOR_AUTO && dts_estimate_doubtful(m));
+    return wished && m->lowered->detail != DTS_DETAIL_KERNEL;
+}
+
 /* Lowers and simulates a made plan, and measures into result. fold: NULL, or what the plan's microbatches stand for. */
 static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, const dts_run_options *options,
                            folding *fold, dts_arena *arena, dts_result *result, dts_diag *diag) {
@@ -256,6 +263,10 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
             result->allocator.cost_s = dts_time_to_s(length - s.unhindered);
         }
         bool wanted = fold == NULL || fold->steady;
+        if (status == DTS_OK && wanted && replays_beside(&m, allocator)) {
+            status = dts_replay_beside(plan, &how, arena, &s, result, diag);
+            m.replays = s.replays;
+        }
         status = status == DTS_OK && wanted ? measure(&m, options, result) : status;
         if (status == DTS_OK && rhythm != NULL) {
             const char *told = result->allocator.retries > 0 ? dts_retries_text(result) : NULL;
@@ -366,6 +377,35 @@ const char dts_memory_help[] =
     "--set fidelity.detail=block needs less, and so do fewer microbatches; of several simulations at a time, fewer "
     "--threads";
 
+/* Few microbatches for all, or all of them. */
+static dts_status run_plain(const dts_scenario_values *values, const dts_plan *plan, const dts_run_options *options,
+                            dts_arena *arena, dts_result **out, dts_diag *diag) {
+    *out = run_folded(values, plan, options, diag);
+    return *out != NULL ? DTS_OK : run_whole(values, plan, options, NULL, arena, out, diag);
+}
+
+/* Where `auto` has taken blocks, and only kernels say whether the caching allocator serves the plan or what its retries
+ * cost: a result with kernels, if there are not too many. */
+static dts_status run_closer(const dts_scenario_values *values, const dts_plan *plan, const dts_run_options *options,
+                             dts_arena *arena, dts_result **result) {
+    const dts_fidelity *fidelity = &values->fidelity;
+    const bool chosen = fidelity->detail == DTS_DETAIL_AUTO && fidelity->allocator == DTS_ALLOCATOR_AUTO;
+    if (!chosen || !(dts_fits_by_estimate(*result) || (*result)->allocator.untimed_retries)) {
+        return DTS_OK;
+    }
+    dts_scenario_values closer = *values;
+    closer.fidelity.detail = DTS_DETAIL_KERNEL;
+    dts_diag *diag = dts_diag_new(); /* what it says of too many kernels is no error */
+    dts_result *with_kernels = NULL;
+    dts_status status = diag == NULL ? DTS_NOMEM : run_plain(&closer, plan, options, arena, &with_kernels, diag);
+    dts_diag_free(diag);
+    if (status == DTS_OK) {
+        dts_result_free(*result);
+        *result = with_kernels;
+    }
+    return status == DTS_INVALID ? DTS_OK : status;
+}
+
 /* said: where the values were written; NULL: nowhere. */
 static dts_status run_said(const dts_scenario_values *values, const dts_provenance *said,
                            const dts_run_options *options, dts_result **out, dts_diag *diag) {
@@ -383,10 +423,15 @@ static dts_status run_said(const dts_scenario_values *values, const dts_provenan
     }
     dts_result *result = NULL;
     if (status == DTS_OK) {
-        result = run_folded(values, &plan, options, diag);
+        status = run_plain(values, &plan, options, arena, &result, diag);
     }
-    if (status == DTS_OK && result == NULL) {
-        status = run_whole(values, &plan, options, NULL, arena, &result, diag);
+    if (status == DTS_OK) {
+        status = run_closer(values, &plan, options, arena, &result);
+        status = status == DTS_NOMEM ? dts_diag_nomem(diag) : status;
+    }
+    if (status != DTS_OK) {
+        dts_result_free(result);
+        result = NULL;
     }
     if (result != NULL && (dts_measure_whole_run(values, &plan, result) != DTS_OK ||
                            (said != NULL && dts_warn_of_silent(&plan, said, DTS_WARNINGS_MOST, result) != DTS_OK))) {

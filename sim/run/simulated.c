@@ -153,13 +153,10 @@ static bool peaks_agree(const dts_plan *plan, const dts_simulated *a, const dts_
     return true;
 }
 
-/* Where blocks stand for kernels: the allocator follows as many microbatches as fill the pipeline, simulated kernel by
- * kernel beside. Where they take other memory than all do, it stays an estimate. */
-static dts_status follow_few(const dts_plan *plan, const dts_lower_options *how, dts_arena *arena, dts_simulated *s,
-                             dts_result *result, dts_diag *diag) {
-    int64_t few = 2 * plan->pipeline * plan->virtual_stages;
-    const int64_t flush = plan->microbatches / plan->flushes;
-    few = plan->job.parallelism->schedule.order == NULL && few < flush ? few : flush;
+/* The allocator follows a flush of so many microbatches, simulated kernel by kernel. *agrees: they take the memory that
+ * all do; else s->replays stays NULL. */
+static dts_status replay_few(const dts_plan *plan, int64_t few, const dts_lower_options *how, dts_arena *arena,
+                             dts_simulated *s, bool *agrees, dts_result *result, dts_diag *diag) {
     dts_training training = *plan->job.training;
     training.global_batch = training.global_batch / plan->microbatches * few;
     dts_parallelism parallelism = *plan->job.parallelism;
@@ -176,12 +173,35 @@ static dts_status follow_few(const dts_plan *plan, const dts_lower_options *how,
     if (status == DTS_OK) {
         status = lower_and_simulate(&part, &fine, false, &log, arena, &beside, result, diag);
     }
-    if (status == DTS_OK && peaks_agree(plan, s, &beside)) {
+    *agrees = status == DTS_OK && peaks_agree(plan, s, &beside);
+    if (*agrees) {
         status = dts_replay_stages(&part, &beside.lowered, beside.simulation, &log, &s->replays);
         status = status == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
     }
     dts_memory_log_free(&log);
     dts_simulated_free(&beside, plan->pipeline);
+    return status;
+}
+
+/* Stage 0 of 1F1B has a microbatch in flight for each stage, and then repeats; with chunks, and where it looks further
+ * ahead, twice as many or more. */
+dts_status dts_replay_beside(const dts_plan *plan, const dts_lower_options *how, dts_arena *arena, dts_simulated *s,
+                             dts_result *result, dts_diag *diag) {
+    enum { REPEATS = 4, TRIES = 3 };
+    const int64_t flush = plan->microbatches / plan->flushes;
+    const int64_t least = plan->virtual_stages == 1 ? plan->pipeline + REPEATS : 2 * plan->pipeline;
+    const int64_t tries[TRIES] = {least, 2 * plan->pipeline, 2 * plan->pipeline * plan->virtual_stages};
+    const bool own_order = plan->job.parallelism->schedule.order != NULL;
+    int64_t before = 0;
+    bool agrees = false;
+    dts_status status = DTS_OK;
+    for (int i = 0; i < TRIES && status == DTS_OK && !agrees; i++) {
+        const int64_t few = own_order || tries[i] > flush ? flush : tries[i];
+        if (few > before) {
+            status = replay_few(plan, few, how, arena, s, &agrees, result, diag);
+            before = few;
+        }
+    }
     return status;
 }
 
@@ -192,8 +212,6 @@ dts_status dts_simulate_plan(const dts_plan *plan, dts_allocator_detail allocato
     dts_status status = lower_and_simulate(plan, how, record, replays ? &log : NULL, arena, s, result, diag);
     if (status == DTS_OK && replays && s->lowered.detail == DTS_DETAIL_KERNEL) {
         status = follow_allocator(plan, &log, how, record, arena, s, result, diag);
-    } else if (status == DTS_OK && allocator == DTS_ALLOCATOR_REPLAY) {
-        status = follow_few(plan, how, arena, s, result, diag);
     }
     dts_memory_log_free(&log);
     return status;

@@ -21,6 +21,11 @@ extern const double dts_retries_many;
 /* Of the iteration, what retries of the caching allocator take; 0: none, or the plan does not fit. */
 double dts_retry_share(const dts_result *result);
 
+/* Share of the capacity within which an estimate of reserved memory does not tell whether a plan fits. */
+extern const double dts_estimate_margin;
+/* Live tensors fit, but reserved memory is an estimate that ends within that margin. */
+bool dts_fits_by_estimate(const dts_result *result);
+
 /* Room for tensors over allocated_gib, what they take: the GPU's memory without the CUDA context, in multiples of it.
  */
 double dts_memory_room(const dts_result *result, double allocated_gib);

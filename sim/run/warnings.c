@@ -42,6 +42,16 @@ static void warn_of_allocator(const dts_measured *m, dts_result *result) {
         warn(result, dts_unserved_text(result->arena, result, result->allocator.unserved_gib));
     } else if (result->allocator.retries > 0) {
         warn(result, dts_retries_text(result));
+    } else if (dts_fits_by_estimate(result)) {
+        warn(result, dts_arena_printf(result->arena,
+                                      "live tensors fit, but what the caching allocator holds is an estimate, and "
+                                      "within %.0f %% of the GPU's memory: `fidelity.detail: kernel` with "
+                                      "`fidelity.allocator: replay` tells whether it serves all requests",
+                                      100 * dts_estimate_margin));
+    } else if (result->allocator.untimed_retries) {
+        warn(result,
+             "the caching allocator gives back what it has cached and asks for it anew in every iteration; the "
+             "slow-down is not in the time; `fidelity.detail: kernel` has it");
     } else if (m->lowered->detail != DTS_DETAIL_KERNEL && stack->slow_path_threshold > 0 &&
                wanted_gib > stack->slow_path_threshold * result->capacity_gib) {
         warn(result,

@@ -247,7 +247,7 @@ void dts_layouts_values(const dts_search_context *c, const dts_candidate *candid
     }
 }
 
-/* What follows from its figures. Where blocks stand for kernels, the allocator is not replayed by `dtsim run` either.
+/* What follows from its figures. Where blocks stand for kernels, `dtsim run` does not always replay the allocator either.
  */
 static void take_figures(const dts_scenario_values *base, dts_finding *f) {
     const dts_figures *figures = &f->outcome.figures;
@@ -256,7 +256,7 @@ static void take_figures(const dts_scenario_values *base, dts_finding *f) {
     f->host_fill = figures->host_fill;
     f->fill = fmax(figures->device_fill, figures->host_fill);
     f->as_run = f->outcome.kind == DTS_OUTCOME_SIMULATED &&
-                (!figures->kernels || base->fidelity.allocator != DTS_ALLOCATOR_AUTO);
+                (!figures->replays || base->fidelity.allocator != DTS_ALLOCATOR_AUTO);
 }
 
 static dts_status simulate_values(const dts_scenario_values *values, const dts_run_options *options,

@@ -37,7 +37,7 @@ const dts_figure dts_figure_table[] = {
     FIGURE(retries_s, DTS_FIGURE_NUMBER),
     FIGURE(device_fill, DTS_FIGURE_NUMBER),
     FIGURE(host_fill, DTS_FIGURE_NUMBER),
-    FIGURE(kernels, DTS_FIGURE_FLAG),
+    FIGURE(replays, DTS_FIGURE_FLAG),
 };
 const size_t dts_figure_count = 18;
 static_assert(sizeof dts_figure_table / sizeof dts_figure_table[0] == DTS_FIGURES_STORED, "count them");
@@ -125,7 +125,8 @@ dts_status dts_outcome_of_result(const dts_result *result, dts_outcome *out) {
     f->device_fill = share_of(result->peak_allocated_gib, result->capacity_gib - result->memory_gib.context);
     f->host_fill = fmax(share_of(result->host_peak_gib, result->host_capacity_gib),
                         share_of(result->nvme_peak_gib, result->nvme_capacity_gib));
-    f->kernels = strcmp(result->simulation.detail, dts_detail_names[DTS_DETAIL_KERNEL]) == 0;
+    f->replays =
+        strcmp(result->simulation.detail, dts_detail_names[DTS_DETAIL_KERNEL]) == 0 || result->allocator.doubtful;
     f->usd_per_billion_tokens = result->fits ? dts_figures_cost(f) : 0;
     return out->plan == NULL ? DTS_NOMEM : DTS_OK;
 }

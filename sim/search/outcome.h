@@ -28,7 +28,7 @@ typedef struct dts_figures {
     double tasks;                  /* of the simulation */
     double retries_s;              /* of the iteration, what the allocator's retries take */
     double device_fill, host_fill; /* shares of the GPU's room for tensors and of host memory or NVMe that it takes */
-    bool kernels;                  /* simulated kernel by kernel, not in blocks */
+    bool replays;                  /* `dtsim run` replays the caching allocator of such a plan */
 } dts_figures;
 
 typedef struct dts_outcome {

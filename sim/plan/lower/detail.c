@@ -8,9 +8,12 @@
  *                    long as that takes alone, a chunk of n layers takes at most 1/(4n) longer if it did nothing but
  *                    exchange: from 25 layers on that is below 1 %
  *   nodes' networks  with everything, where the group itself spans nodes
- * and with it collectives of the data-parallel groups take multiprocessors from the products beside them, as do those
- * of tensor parallelism, and transfers between stages, where the stack says so: how long a block takes then depends on
- * how far ahead its host is.
+ * Exchanges of experts may share the same, but weigh less than those collectives where few layers have experts or a
+ * token has few: a block is taken for exact only where no reduction and no activations use links inside a node beside
+ * them.
+ * Also with the flow network collectives of the data-parallel groups take multiprocessors from the products beside
+ * them, as do those of tensor parallelism, and transfers between stages, where the stack says so: how long a block
+ * takes then depends on how far ahead its host is.
  *
  * There are no blocks at all, and every detail is kernel,
  *   where stages share a host thread (torch Pipe, DataParallel): they hold each other up between any two kernels
@@ -152,18 +155,22 @@ bool dts_brief_blocks_possible(const dts_plan *plan) {
 
 enum { ENOUGH_LAYERS = 25 };
 
-/* Do boundary tensors inside a node weigh against what the layers exchange there? */
-static bool sends_weigh(const dts_plan *plan) {
-    bool inside = false;
-    bool few = false;
+/* Do stages send to each other over links inside a node? */
+static bool sends_inside(const dts_plan *plan) {
+    bool inside = plan->virtual_stages > 1 && plan->stage_node[plan->pipeline - 1] == plan->stage_node[0];
     for (int64_t p = 1; p < plan->pipeline; p++) {
         inside |= plan->stage_node[p] == plan->stage_node[p - 1];
     }
-    inside |= plan->virtual_stages > 1 && plan->stage_node[plan->pipeline - 1] == plan->stage_node[0];
+    return inside;
+}
+
+/* Do boundary tensors inside a node weigh against what the layers exchange there? */
+static bool sends_weigh(const dts_plan *plan) {
+    bool few = false;
     for (int64_t s = 0; s < plan->stages; s++) {
         few |= plan->chunks[s].layers < ENOUGH_LAYERS;
     }
-    return inside && few;
+    return few && sends_inside(plan);
 }
 
 /* Do reductions or gathers run beside blocks? Beside the last backward of a stage with one chunk there are none: it
@@ -175,6 +182,21 @@ static bool takes_multiprocessors(const dts_plan *plan) {
 
 static bool takes_in_layers(const dts_plan *plan) {
     return plan->job.stack->tensor_overlap_sms > 0 && dts_overlaps_tensor(plan);
+}
+
+/* Do reductions or gathers that overlap other work use links inside a node? */
+static bool reduces_inside(const dts_plan *plan) {
+    const dts_placement *data = &plan->data_groups[0], *experts = &plan->expert_data_groups[0];
+    return (data->ranks > data->nodes || (plan->expert > 1 && experts->ranks > experts->nodes)) && overlaps(plan);
+}
+
+/* Do exchanges of experts share links with anything else? */
+static bool experts_share_links(const dts_plan *plan) {
+    bool spans = false;
+    for (int64_t p = 0; p < plan->pipeline; p++) {
+        spans |= plan->expert_groups[p].nodes > 1;
+    }
+    return plan->expert_tensor > 1 || (plan->expert > 1 && (spans || sends_inside(plan) || reduces_inside(plan)));
 }
 
 const char *dts_coarse_leaves_out(const dts_plan *plan, bool flow_network) {
@@ -190,7 +212,7 @@ const char *dts_coarse_leaves_out(const dts_plan *plan, bool flow_network) {
     if (takes_multiprocessors(plan)) {
         return "collectives of the data-parallel groups take multiprocessors from the products beside them";
     }
-    if (plan->expert > 1 || plan->expert_tensor > 1) {
+    if (experts_share_links(plan)) {
         return "exchanges of experts share links with other transfers";
     }
     for (size_t k = 0; k < plan->style_count; k++) {
@@ -213,9 +235,7 @@ const char *dts_coarse_leaves_out(const dts_plan *plan, bool flow_network) {
     if (sends_weigh(plan)) {
         return "stages send to each other over links inside a node that tensor-parallel collectives use";
     }
-    bool neighbours = plan->data_groups[0].ranks > plan->data_groups[0].nodes;
-    return neighbours && overlaps(plan) ? "reductions overlap tensor-parallel collectives on the links inside a node"
-                                        : NULL;
+    return reduces_inside(plan) ? "reductions overlap tensor-parallel collectives on the links inside a node" : NULL;
 }
 
 double dts_lower_kernels(const dts_plan *plan) {
