@@ -247,7 +247,8 @@ void dts_layouts_values(const dts_search_context *c, const dts_candidate *candid
     }
 }
 
-/* What follows from its figures. Where blocks stand for kernels, `dtsim run` does not always replay the allocator either.
+/* What follows from its figures. Where blocks stand for kernels, `dtsim run` does not always replay the allocator
+ * either.
  */
 static void take_figures(const dts_scenario_values *base, dts_finding *f) {
     const dts_figures *figures = &f->outcome.figures;
