@@ -142,20 +142,20 @@ static int32_t offload_value(const dts_offload *offload) {
     return level;
 }
 
-bool dts_candidate_of(const dts_scenario_values *base, dts_arena *arena, dts_candidate *out) {
+bool dts_candidate_of(const dts_scenario_values *base, dts_own_lists *lists, dts_candidate *out) {
     const dts_parallelism *p = &base->parallelism;
     const dts_job job = dts_scenario_job(base);
     dts_plan plan; /* which has the degrees that were left out */
     dts_diag *refusals = dts_diag_new();
-    const bool legal = refusals != NULL && dts_plan_outline(&job, arena, &plan, refusals) == DTS_OK;
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    const bool legal = refusals != NULL && arena != NULL && dts_plan_outline(&job, arena, &plan, refusals) == DTS_OK;
     dts_diag_free(refusals);
-    dts_stage_list *stages = dts_arena_array(arena, 1, sizeof *stages);
-    dts_layer_list *layers = dts_arena_array(arena, 1, sizeof *layers);
-    if (!legal || stages == NULL || layers == NULL || p->schedule.order != NULL) {
+    dts_arena_free(arena); /* degrees and methods do not live there */
+    if (!legal || p->schedule.order != NULL) {
         return false;
     }
-    *stages = (dts_stage_list){.layers = p->partition.layers, .count = p->partition.count};
-    *layers = (dts_layer_list){.items = p->layers.items, .count = p->layers.count};
+    *lists = (dts_own_lists){.stages = {.layers = p->partition.layers, .count = p->partition.count},
+                             .layers = {.items = p->layers.items, .count = p->layers.count}};
     *out = (dts_candidate){.value = {[DTS_AXIS_TENSOR] = (int32_t)plan.tensor,
                                      [DTS_AXIS_PIPELINE] = (int32_t)plan.pipeline,
                                      [DTS_AXIS_CONTEXT] = (int32_t)plan.context,
@@ -169,8 +169,8 @@ bool dts_candidate_of(const dts_scenario_values *base, dts_arena *arena, dts_can
                                      [DTS_AXIS_SHARD_GROUP] = (int32_t)p->shard_group,
                                      [DTS_AXIS_RECOMPUTE] = recompute_value(&base->training.recompute),
                                      [DTS_AXIS_OFFLOAD] = offload_value(&base->offload)},
-                           .stages = p->partition.kind == DTS_PARTITION_GIVEN ? stages : NULL,
-                           .layers = p->layers.count > 0 ? layers : NULL};
+                           .stages = p->partition.kind == DTS_PARTITION_GIVEN ? &lists->stages : NULL,
+                           .layers = p->layers.count > 0 ? &lists->layers : NULL};
     return plan.pipeline == 1 || (plan.method != NULL && dts_candidate_parse(DTS_AXIS_SCHEDULE, plan.method->name,
                                                                              &out->value[DTS_AXIS_SCHEDULE]));
 }

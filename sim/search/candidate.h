@@ -84,9 +84,15 @@ int dts_candidate_compare(const dts_candidate *a, const dts_candidate *b);
 /* The scenario with the candidate's plan; borrows base's strings and lists. */
 void dts_candidate_apply(const dts_candidate *candidate, const dts_scenario_values *base, dts_scenario_values *out);
 
-/* The candidate of the scenario's own plan, whose stages and layers it borrows; false: it has an order of passes of its
- * own (parallelism.schedule names a file), which no candidate says. */
-bool dts_candidate_of(const dts_scenario_values *base, dts_arena *arena, dts_candidate *out);
+/* What the candidate of a scenario's own plan points to; the lists' items are the scenario's. */
+typedef struct dts_own_lists {
+    dts_stage_list stages;
+    dts_layer_list layers;
+} dts_own_lists;
+
+/* The candidate of the scenario's own plan; false: it is illegal, or has an order of passes of its own
+ * (parallelism.schedule names a file), which no candidate says. */
+bool dts_candidate_of(const dts_scenario_values *base, dts_own_lists *lists, dts_candidate *out);
 
 /* Is the candidate the same plan in the other order of ranks (twins.c)? */
 bool dts_candidate_has_twin(const dts_candidate *candidate, const dts_scenario_values *base);

@@ -11,7 +11,7 @@
  *                   or static + lists of the step [3];
  *                   gradients that reductions make first count in the step only
  *   bound, host   = the fullest node's sum over its GPUs of what rests in host memory all the time [1], and of the
- *                   activations that are out when a chunk's last layer begins
+ *                   activations that are out when a chunk's last layer begins, less a chunk in a pipeline
  *   bound, drives = the same of what rests on NVMe, without activations
  *   most, host    = the bound, all that chunks keep, and all that passes through host memory on its way to drives
  *
@@ -409,7 +409,8 @@ double dts_case_resting_B(const dts_case *k, const dts_rank_class *c, dts_offloa
 }
 
 /* A layer's forward pass waits until the activations of the layer before the prefetched ones are out, and copies leave
- * in turn. */
+ * in turn. Ranks of a pipeline do not hold most of them at the same moment: one that is in a backward pass, or begins a
+ * forward pass, has a chunk less. */
 double dts_case_host_activations_B(const dts_case *k, const dts_rank_class *c, double least_chunk_B, double least) {
     const dts_offload *offload = k->plan->job.offload;
     const double layers = c->fewest_layers, out = layers - 1 - (double)offload->prefetch;
@@ -426,21 +427,23 @@ double dts_case_host_activations_B(const dts_case *k, const dts_rank_class *c, d
     const double newest = full ? 0 : out / layers; /* not every layer has a checkpoint */
     /* what a chunk received stays in its buffer */
     const double received_B = dts_plan_buffers_microbatches(k->plan) ? k->frame->costs.boundary_B : 0;
-    return floor((least - 1 + newest) * fmax(0, least_chunk_B - received_B));
-}
-
-/* Activations on their way to drives and back: a layer's forward waits until those of the layer before the prefetched
- * ones are there, and as many come back at once (plan/lower/offload.c). */
-static double passing_B(const dts_case *k, const dts_rank_class *c, double kept_B) {
-    const dts_offload *offload = k->plan->job.offload;
-    const double layers = 2 * ((double)offload->prefetch + 2);
-    return offload->activation_layers > 0 ? 2 * kept_B : fmin(2, layers / fmax(1, c->fewest_layers)) * kept_B;
+    const double chunks = least - (k->plan->pipeline > 1 ? 2 : 1) + newest;
+    return floor(fmax(0, chunks) * fmax(0, least_chunk_B - received_B));
 }
 
 /* Of what all chunks of a rank keep, that of the largest, where layers are alike; else all. */
 static double largest_share(const dts_case *k, const dts_rank_class *c) {
     const double layers = c->layers - ((double)k->frame->chunks - 1) * c->fewest_layers;
     return c->layers > 0 && k->frame->alike ? layers / c->layers : 1;
+}
+
+/* Activations in host memory on their way to drives and back: as many as the schedule keeps, and those of a pass that
+ * come back. In chunks of more layers than copies may lag behind, the forward of a layer waits until those of earlier
+ * ones are on the drives (plan/lower/offload.c). */
+static double passing_B(const dts_case *k, const dts_rank_class *c, double chunk_B, double most) {
+    const dts_offload *offload = k->plan->job.offload;
+    const bool waits = offload->activation_layers == 0 && c->fewest_layers > (double)offload->prefetch + 1;
+    return (waits ? 2 : most + 1) * chunk_B;
 }
 
 /* most: chunks of a microbatch of which the schedule keeps activations. Nothing holds up gradients that wait for
@@ -455,9 +458,10 @@ double dts_case_host_more_B(const dts_case *k, const dts_rank_class *c, double k
     const double gradient_B = gradients == DTS_OFFLOAD_NVME  ? k->microbatches * summed_B
                               : gradients == DTS_OFFLOAD_CPU ? summed_B - storage->gradient_B
                                                              : 0;
+    const double chunk_B = largest_share(k, c) * kept_B + c->saved_B;
     double bytes = (k->offload & DTS_OFFLOAD_OPTIMIZER) != 0 ? c->statistics * DTS_FP32_B : 0;
-    bytes += activations == DTS_OFFLOAD_CPU    ? most * (largest_share(k, c) * kept_B + c->saved_B)
-             : activations == DTS_OFFLOAD_NVME ? passing_B(k, c, kept_B + c->saved_B)
+    bytes += activations == DTS_OFFLOAD_CPU    ? most * chunk_B
+             : activations == DTS_OFFLOAD_NVME ? passing_B(k, c, chunk_B, most)
                                                : 0;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         bytes += c->parameters[set] * gradient_B / dts_case_shards(k, set);

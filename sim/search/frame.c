@@ -424,8 +424,8 @@ static void cost_host(dts_frame *frame) {
     frame->captured = dts_stack_captures_all(plan->job.stack);
     const dts_host host = dts_cluster_host(cluster);
     double host_Bps = host.memory_bandwidth_Bps / (double)plan->gpus_per_node;
-    double pcie_Bps = cluster->gpu.pcie_bandwidth_Bps /
-                      (double)(cluster->host.gpus_per_pcie_switch > 0 ? cluster->host.gpus_per_pcie_switch : 1);
+    const double behind = fmin((double)cluster->host.gpus_per_pcie_switch, (double)plan->gpus_per_node);
+    double pcie_Bps = cluster->gpu.pcie_bandwidth_Bps / fmax(behind, 1);
     frame->copy_s = host_Bps > 0 && pcie_Bps > 0 ? 1 / fmin(host_Bps, pcie_Bps) : 0;
     if (host.nvme_capacity_B > 0) {
         frame->read_s = (double)plan->gpus_per_node / fmin(host.nvme_read_Bps, host.memory_bandwidth_Bps);

@@ -67,6 +67,7 @@ static void json_finding(dts_json *json, cJSON *array, const dts_search *search,
 
 static void json_shortage(dts_json *json, cJSON *parent, const dts_shortage *s) {
     dts_json_flag(json, parent, "host_memory", s->host);
+    dts_json_flag(json, parent, "drives", s->drives);
     dts_json_number(json, parent, "missing_gib", s->missing_gib);
     dts_json_string(json, parent, "largest", s->largest);
     dts_json_number(json, parent, "largest_gib", s->largest_gib);

@@ -152,7 +152,10 @@ static void write_shortage(const dts_search *search, const char *who, const dts_
                            dts_text *out) {
     static const char *const counts[] = {"No change", "One change", "Two changes", "Three changes"};
     dts_text_printf(out, "%s does not fit: it needs %.1f GiB more%s, and %s take %.1f GiB.", who, s->missing_gib,
-                    s->host ? " host memory" : "", s->largest, s->largest_gib);
+                    s->host     ? " host memory"
+                    : s->drives ? " of the nodes' drives"
+                                : "",
+                    s->largest, s->largest_gib);
     if (s->lifted) {
         const dts_finding *by = &search->findings[s->lifted_by];
         int distance = dts_candidate_distance(&f->candidate, &by->candidate);
@@ -221,8 +224,8 @@ void dts_search_baselines(const dts_search *search, const dts_style *style, dts_
     }
 }
 
-static const char *shortage_where(bool host) {
-    return host ? "host memory on each node" : "on each GPU";
+static const char *shortage_where(bool host, bool drives) {
+    return drives ? "on each node's drives" : host ? "host memory on each node" : "on each GPU";
 }
 
 /* What it takes where nothing fits. */
@@ -233,9 +236,10 @@ void dts_search_binding(const dts_search *search, const dts_style *style, dts_te
     }
     dts_text line = {0};
     dts_text_printf(&line, "What binds: memory. The plan that comes nearest needs %.1f GiB more %s",
-                    r->shortage.missing_gib, shortage_where(r->shortage.host));
+                    r->shortage.missing_gib, shortage_where(r->shortage.host, r->shortage.drives));
     if (r->shortage.also_gib > 0) {
-        dts_text_printf(&line, " and %.1f GiB more %s", r->shortage.also_gib, shortage_where(!r->shortage.host));
+        dts_text_printf(&line, " and %.1f GiB more %s", r->shortage.also_gib,
+                        shortage_where(!r->shortage.host && !r->shortage.drives, false));
     }
     dts_text_printf(&line, ", and %s take %.1f GiB.", r->shortage.largest, r->shortage.largest_gib);
     if (r->nodes > 0) {
@@ -276,7 +280,8 @@ size_t dts_search_overrides(const dts_candidate *candidate, const dts_scenario_v
                             dts_override *out, size_t most) {
     const dts_place place = {.file = "search"};
     dts_candidate own;
-    const bool has_own = dts_candidate_of(base, arena, &own);
+    dts_own_lists lists;
+    const bool has_own = dts_candidate_of(base, &lists, &own);
     size_t count = 0;
     out[count++] = (dts_override){.key = "parallelism.data",
                                   .value = dts_arena_printf(arena, "%" PRId64, dts_candidate_data(candidate, base)),
@@ -474,7 +479,7 @@ void dts_search_nothing(const dts_search *search, dts_text *out) {
         dts_text_add(out, "Nothing could be simulated.\n");
     } else if (n->legal > 0) {
         dts_text_add(out, n->no_memory == n->legal
-                              ? "Nothing that was searched fits in memory, which is proven for every layout of it.\n"
+                              ? "Nothing fits in memory, which is proven for every layout that was searched.\n"
                               : "Nothing that was simulated fits in memory.\n");
     } else if (n->illegal_reason[0] != '\0') {
         dts_text_printf(out, "No layout is legal: %s.\n", n->illegal_reason);
