@@ -24,7 +24,7 @@ stack: pytorch-2
 training: {global_batch: 64, micro_batch: 2, sequence_length: 512, precision: bf16}
 END
 sweep=(sweep small.yaml --vary "training.micro_batch=1,2,3,4" --vary "training.sequence_length=128..1024*2" --format csv)
-search=(search small.yaml --simulate 24 --format json)
+search=(search small.yaml --method mcmc --simulate 40 --format json)
 
 fail() {
     echo "kill.sh: error: $*" >&2
@@ -72,7 +72,7 @@ for name in sweep search; do
         while kill -0 $process 2>/dev/null && [ "$(size_of_log)" -lt $at ]; do :; done
         kill -$signal $process 2>/dev/null || true
         code=0
-        wait $process || code=$?
+        { wait $process || code=$?; } 2>/dev/null
         [ $code -eq 0 ] || killed=$((killed + 1))
         [ $code -eq 0 ] || [ $code -eq $((128 + signal)) ] || fail "$name: exit code $code after signal $signal"
         if [ $code -eq 143 ] && [ $name = sweep ] && [ -s out ]; then # all that is done is as it will be
@@ -81,7 +81,7 @@ for name in sweep search; do
         fi
         code=0
         begin "${command[@]}"
-        wait $process || code=$?
+        { wait $process || code=$?; } 2>/dev/null
         [ $code -eq 0 ] || fail "$name: exit code $code when it goes on"
         cmp <(answer out) <(answer "$name.fresh") || fail "$name: killed by signal $signal at $at of $most bytes (seed ${DTSIM_SEED:-1})"
     done
