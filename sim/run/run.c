@@ -264,7 +264,7 @@ static dts_status run_plan(const dts_plan *plan, const dts_fidelity *fidelity, c
         }
         bool wanted = fold == NULL || fold->steady;
         if (status == DTS_OK && wanted && replays_beside(&m, allocator)) {
-            status = dts_replay_beside(plan, &how, arena, &s, result, diag);
+            status = dts_replay_beside(plan, &how, arena, &s, diag);
             m.replays = s.replays;
         }
         status = status == DTS_OK && wanted ? measure(&m, options, result) : status;

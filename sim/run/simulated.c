@@ -85,7 +85,7 @@ static dts_status lower_and_simulate(const dts_plan *plan, dts_lower_options *ho
         how->begins = s->stagger.begins;
         status = dts_lower(plan, how, arena, &s->lowered, diag);
         if (status == DTS_OK) {
-            bool kernels = s->lowered.detail == DTS_DETAIL_KERNEL;
+            bool kernels = s->lowered.detail == DTS_DETAIL_KERNEL || how->kernel_stage > 0;
             if (log != NULL && kernels) {
                 dts_memory_log_free(log);
                 status = dts_memory_log_new(dts_graph_devices(s->lowered.graph), log);
@@ -139,24 +139,43 @@ static dts_status follow_allocator(const dts_plan *plan, const dts_memory_log *l
     return status;
 }
 
-/* Is the memory of both the same on every stage? */
-static bool peaks_agree(const dts_plan *plan, const dts_simulated *a, const dts_simulated *b) {
+/* Is the memory of both the same on a stage? */
+static bool peaks_agree(const dts_plan *plan, const dts_simulated *a, const dts_simulated *b, int64_t p) {
     static const double part = 0.01; /* what detail may differ by */
-    for (int64_t p = 0; p < plan->pipeline; p++) {
-        dts_id x = dts_fullest_device(plan, &a->lowered, a->simulation, p);
-        dts_id y = dts_fullest_device(plan, &b->lowered, b->simulation, p);
-        double bytes = (double)dts_simulation_peak(a->simulation, x)->bytes;
-        if (fabs((double)dts_simulation_peak(b->simulation, y)->bytes - bytes) > part * bytes) {
-            return false;
-        }
-    }
-    return true;
+    dts_id x = dts_fullest_device(plan, &a->lowered, a->simulation, p);
+    dts_id y = dts_fullest_device(plan, &b->lowered, b->simulation, p);
+    double bytes = (double)dts_simulation_peak(a->simulation, x)->bytes;
+    return fabs((double)dts_simulation_peak(b->simulation, y)->bytes - bytes) <= part * bytes;
 }
 
-/* The allocator follows a flush of so many microbatches, simulated kernel by kernel. *agrees: they take the memory that
- * all do; else s->replays stays NULL. */
+/* The allocator follows a stage of a plan for some of the microbatches, which is simulated kernel by kernel. *agrees:
+ * it takes the memory that it takes with all of them, s. */
+static dts_status replay_stage(const dts_plan *some, const dts_lower_options *how, int64_t p, const dts_simulated *s,
+                               bool *agrees, dts_replay *replay, dts_diag *diag) {
+    dts_lower_options fine = *how;
+    fine.detail = s->lowered.detail;
+    fine.kernel_stage = 1 + p;
+    dts_memory_log log = {0};
+    dts_simulated beside = {.simulation = NULL};
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    dts_status status =
+        arena == NULL ? dts_diag_nomem(diag) : lower_and_simulate(some, &fine, false, &log, arena, &beside, NULL, diag);
+    *agrees = status == DTS_OK && peaks_agree(some, s, &beside, p);
+    if (*agrees) {
+        const dts_id device = dts_fullest_device(some, &beside.lowered, beside.simulation, p);
+        const double room_B = some->job.cluster->gpu.memory_B - dts_context_B(some);
+        status = dts_replay_device(some, &beside.lowered, beside.simulation, &log, device, p, room_B, replay);
+        status = status == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
+    }
+    dts_memory_log_free(&log);
+    dts_simulated_free(&beside, some->pipeline);
+    dts_arena_free(arena);
+    return status;
+}
+
+/* The same for every stage, with a flush of so many microbatches. s->replays stays NULL where they do not agree. */
 static dts_status replay_few(const dts_plan *plan, int64_t few, const dts_lower_options *how, dts_arena *arena,
-                             dts_simulated *s, bool *agrees, dts_result *result, dts_diag *diag) {
+                             dts_simulated *s, bool *agrees, dts_diag *diag) {
     dts_training training = *plan->job.training;
     training.global_batch = training.global_batch / plan->microbatches * few;
     dts_parallelism parallelism = *plan->job.parallelism;
@@ -164,43 +183,36 @@ static dts_status replay_few(const dts_plan *plan, int64_t few, const dts_lower_
     dts_job job = plan->job;
     job.training = &training;
     job.parallelism = &parallelism;
-    dts_lower_options fine = *how;
-    fine.detail = DTS_DETAIL_KERNEL;
-    dts_plan part;
-    dts_memory_log log = {0};
-    dts_simulated beside = {.simulation = NULL};
-    dts_status status = dts_plan_make(&job, arena, &part, diag);
-    if (status == DTS_OK) {
-        status = lower_and_simulate(&part, &fine, false, &log, arena, &beside, result, diag);
+    dts_plan some;
+    dts_status status = dts_plan_make(&job, arena, &some, diag);
+    dts_replay *replays = calloc((size_t)plan->pipeline, sizeof *replays);
+    status = replays == NULL ? dts_diag_nomem(diag) : status;
+    *agrees = true;
+    for (int64_t p = 0; p < plan->pipeline && status == DTS_OK && *agrees; p++) {
+        status = replay_stage(&some, how, p, s, agrees, &replays[p], diag);
     }
-    *agrees = status == DTS_OK && peaks_agree(plan, s, &beside);
-    if (*agrees) {
-        status = dts_replay_stages(&part, &beside.lowered, beside.simulation, &log, &s->replays);
-        status = status == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
+    if (status == DTS_OK && *agrees) {
+        s->replays = replays;
+    } else {
+        dts_replays_free(replays, plan->pipeline);
     }
-    dts_memory_log_free(&log);
-    dts_simulated_free(&beside, plan->pipeline);
     return status;
 }
 
-/* Stage 0 of 1F1B has a microbatch in flight for each stage, and then repeats; with chunks, and where it looks further
- * ahead, twice as many or more. */
+/* With twice as many microbatches as stages most schedules have been as full as they get, and repeat; where the peak is
+ * another one still, as with GPipe, it takes all. */
 dts_status dts_replay_beside(const dts_plan *plan, const dts_lower_options *how, dts_arena *arena, dts_simulated *s,
-                             dts_result *result, dts_diag *diag) {
-    enum { REPEATS = 4, TRIES = 3 };
-    const int64_t flush = plan->microbatches / plan->flushes;
-    const int64_t least = plan->virtual_stages == 1 ? plan->pipeline + REPEATS : 2 * plan->pipeline;
-    const int64_t tries[TRIES] = {least, 2 * plan->pipeline, 2 * plan->pipeline * plan->virtual_stages};
+                             dts_diag *diag) {
+    const int64_t flush = plan->microbatches / plan->flushes, filled = 2 * plan->pipeline, fast = dts_lower_short(plan);
+    const int64_t some = filled > fast ? filled : fast - fast % plan->pipeline;
     const bool own_order = plan->job.parallelism->schedule.order != NULL;
-    int64_t before = 0;
     bool agrees = false;
     dts_status status = DTS_OK;
-    for (int i = 0; i < TRIES && status == DTS_OK && !agrees; i++) {
-        const int64_t few = own_order || tries[i] > flush ? flush : tries[i];
-        if (few > before) {
-            status = replay_few(plan, few, how, arena, s, &agrees, result, diag);
-            before = few;
-        }
+    if (some < flush && !own_order) {
+        status = replay_few(plan, some, how, arena, s, &agrees, diag);
+    }
+    if (status == DTS_OK && !agrees) {
+        status = replay_few(plan, flush, how, arena, s, &agrees, diag);
     }
     return status;
 }

@@ -22,10 +22,10 @@ typedef struct dts_simulated {
  */
 dts_status dts_simulate_plan(const dts_plan *plan, dts_allocator_detail allocator, dts_lower_options *how, bool record,
                              dts_arena *arena, dts_simulated *s, dts_result *result, dts_diag *diag);
-/* Where blocks or layers stand for kernels: s->replays of as many microbatches as fill the pipeline, which are
- * simulated kernel by kernel. NULL as before where they take other memory than all do. */
+/* Where blocks or layers stand for kernels: s->replays of as many microbatches as fill the pipeline, for each stage of
+ * which the iteration is simulated again with its kernels. NULL as before where they take other memory than all do. */
 dts_status dts_replay_beside(const dts_plan *plan, const dts_lower_options *how, dts_arena *arena, dts_simulated *s,
-                             dts_result *result, dts_diag *diag);
+                             dts_diag *diag);
 void dts_simulated_free(dts_simulated *s, int64_t stages);
 
 #endif

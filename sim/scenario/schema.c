@@ -29,7 +29,7 @@ static const dts_field fidelity_fields[] = {
      .help =
          "replay: PyTorch's caching allocator serves every tensor of the iteration in turn, or where blocks stand for "
          "kernels of as many microbatches as fill the pipeline; estimate: reserved memory from the peaks of the "
-         "ledger; auto: replay where every kernel is simulated"},
+         "ledger; auto: replay where every kernel is simulated, or where an estimate may be wrong about what fits"},
 };
 #undef STRUCT
 static const dts_schema fidelity_schema = {.name = "fidelity",

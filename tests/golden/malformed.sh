@@ -9,8 +9,8 @@ dtsim=$(realpath "$1")
 update=${2:-}
 cd "$(dirname "$0")/../.."
 
-# The profiles of this checkout, whatever the caller's environment says; no colour, no locale.
-export DTSIM_DATA=. NO_COLOR=1 LC_ALL=C
+# The profiles of this checkout, whatever the caller's environment says; no colour, no locale, no progress.
+export DTSIM_DATA=. NO_COLOR=1 LC_ALL=C DTSIM_PROGRESS=never
 folder=tests/golden/malformed
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

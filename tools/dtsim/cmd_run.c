@@ -196,7 +196,7 @@ static dts_status simulate_loaded(const run_arguments *a, const dts_subject *sub
     }
     if (status == DTS_OK) {
         signal(SIGALRM, still_simulating);
-        setitimer(ITIMER_REAL, isatty(STDERR_FILENO) ? &second : &never, NULL);
+        setitimer(ITIMER_REAL, isatty(STDERR_FILENO) && dts_progress_wanted() ? &second : &never, NULL);
         dts_progress_begin(&progress, "changes tried");
         const dts_run_options run = {.timeline = a->timeline || a->trace_path != NULL || a->html_path != NULL,
                                      .graph = a->dump_path != NULL,

@@ -2,19 +2,29 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 
+bool dts_progress_wanted(void) {
+    const char *said = getenv("DTSIM_PROGRESS");
+    return said == NULL || strcmp(said, "never") != 0;
+}
+
 void dts_progress_begin(dts_progress *progress, const char *noun) {
-    *progress = (dts_progress){.noun = noun, .start_s = dts_clock_s(), .terminal = isatty(STDERR_FILENO) != 0};
+    *progress = (dts_progress){.noun = noun,
+                               .start_s = dts_clock_s(),
+                               .terminal = isatty(STDERR_FILENO) != 0,
+                               .silent = !dts_progress_wanted()};
 }
 
 void dts_progress_tell(void *context, size_t done, size_t total, const char *what) {
     dts_progress *p = context;
     double now_s = dts_clock_s() - p->start_s;
-    if (now_s < 1 || now_s < p->told_s + (p->terminal ? 0.1 : 10)) {
+    if (p->silent || now_s < 1 || now_s < p->told_s + (p->terminal ? 0.1 : 10)) {
         return;
     }
     p->told_s = now_s;

@@ -11,8 +11,11 @@ typedef struct dts_progress {
     const char *noun; /* "rows" */
     double start_s;   /* dts_clock_s() */
     double told_s;    /* when it was told last, after the start */
-    bool terminal, shown;
+    bool terminal, silent, shown;
 } dts_progress;
+
+/* Is it to be told at all? DTSIM_PROGRESS=never in the environment: no, as for scripts that compare what is printed. */
+bool dts_progress_wanted(void);
 
 void dts_progress_begin(dts_progress *progress, const char *noun);
 /* done of total (0: not known beforehand); what is being done. context is the dts_progress. */

@@ -42,8 +42,8 @@
 /* Longer than any host is behind: an hour. */
 static const double far_ahead_s = 3600;
 
-bool dts_block_wanted(const dts_builder *b) {
-    return b->detail != DTS_DETAIL_KERNEL;
+bool dts_block_wanted(const dts_builder *b, const dts_stage *stage) {
+    return b->detail != DTS_DETAIL_KERNEL && stage->index + 1 != b->kernel_stage;
 }
 
 /* ---- lowering it alone ------------------------------------------------------------------------------------------ */
@@ -96,6 +96,7 @@ static dts_status lower_alone(const dts_builder *b, const dts_stage *stage, doub
     *s = (scratch){.b = *b};
     s->b.arena = arena;
     s->b.alone = true;
+    s->b.tensors = NULL;
     s->b.infos = NULL;
     s->b.info_count = s->b.info_capacity = 0;
     s->b.detail = b->detail == DTS_DETAIL_BLOCK ? DTS_DETAIL_LAYER : DTS_DETAIL_KERNEL;
@@ -411,7 +412,7 @@ bool dts_block_kernels(dts_builder *b, dts_stage *stage, int64_t count, double d
     dts_time launch = dts_time_from_s(launch_s);
     dts_time one = dts_time_from_s(duration_s);
     dts_time lead = launch > one ? count * launch - (count - 1) * one : launch; /* K - C of block.c's head */
-    if (!dts_block_wanted(b) || stage->ahead < lead || count < 1 || stage->awaited != DTS_NO_ID) {
+    if (!dts_block_wanted(b, stage) || stage->ahead < lead || count < 1 || stage->awaited != DTS_NO_ID) {
         return false;
     }
     dts_task_info what = *info;

@@ -109,8 +109,8 @@ bool dts_gathers_beside(const dts_plan *plan);
 /* Room for what is known of the blocks of whole passes (steps.c). */
 dts_status dts_chunks_new(struct dts_builder *b);
 
-/* Does the builder make blocks at all? */
-bool dts_block_wanted(const struct dts_builder *b);
+/* Does the builder make blocks of a stage at all? */
+bool dts_block_wanted(const struct dts_builder *b, const struct dts_stage *stage);
 
 /* The cache's side of dts_block_find (block_cache.c). *known: has it been simulated; the block may be NULL then. */
 const dts_block *dts_block_cache_get(dts_block_cache *cache, const dts_block_key *key, bool *known);

@@ -37,7 +37,7 @@ bool dts_brief_hides_host(const dts_builder *b, const dts_block *block, dts_time
 }
 
 bool dts_brief_waits_later(const dts_builder *b) {
-    return b->brief && dts_block_wanted(b) && b->parked == NULL;
+    return b->brief && b->detail != DTS_DETAIL_KERNEL && b->parked == NULL;
 }
 
 bool dts_brief_gathers_inside(const dts_builder *b) {
@@ -49,7 +49,7 @@ bool dts_brief_gathers_inside(const dts_builder *b) {
 bool dts_brief_joins(dts_builder *b, dts_stage *stage, int64_t count, dts_time all, double launch_s) {
     const dts_time issue = count * dts_time_from_s(launch_s);
     const dts_time longest = all > issue ? all : issue;
-    if (!b->brief || !dts_block_wanted(b) || dts_build_blocks(b) || stage->last_block == NULL ||
+    if (!b->brief || b->detail == DTS_DETAIL_KERNEL || dts_build_blocks(b) || stage->last_block == NULL ||
         (double)longest > little * (double)stage->last_block->duration) {
         return false;
     }

@@ -168,7 +168,8 @@ typedef struct dts_builder {
     dts_block_cache *blocks; /* not with KERNEL */
     dts_stage *all_stages;   /* [rows][stage_count] */
     bool full;               /* every rank; else one row stands for all */
-    bool brief;              /* of dts_lower_options */
+    int64_t kernel_stage;    /* of dts_lower_options */
+    bool brief;              /* the same */
     bool alone;              /* one block is built by itself (block.c) */
     bool in_turns;           /* what is added now runs in turns with another pass */
     bool host_reads;         /* the host waits for results of the GPU inside passes */

@@ -238,9 +238,17 @@ const char *dts_coarse_leaves_out(const dts_plan *plan, bool flow_network) {
     return reduces_inside(plan) ? "reductions overlap tensor-parallel collectives on the links inside a node" : NULL;
 }
 
+/* About 60 kernels of a layer, forward and backward: only the order of magnitude matters. */
+static double kernels_of_microbatch(const dts_plan *plan) {
+    return 60 * (double)plan->job.model->layers;
+}
+
 double dts_lower_kernels(const dts_plan *plan) {
-    /* about 60 kernels of a layer, forward and backward: only the order of magnitude matters */
-    return 60 * (double)plan->job.model->layers * (double)plan->microbatches;
+    return kernels_of_microbatch(plan) * (double)plan->microbatches;
+}
+
+int64_t dts_lower_short(const dts_plan *plan) {
+    return (int64_t)(many_kernels / kernels_of_microbatch(plan));
 }
 
 bool dts_lower_is_long(const dts_plan *plan) {

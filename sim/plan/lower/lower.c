@@ -88,7 +88,7 @@ static dts_status tables_new(dts_builder *b, dts_lowered *out) {
             return dts_diag_nomem(b->diag);
         }
     }
-    if (b->detail == DTS_DETAIL_KERNEL) {
+    if (b->detail == DTS_DETAIL_KERNEL || b->kernel_stage > 0) {
         out->tensors = b->tensors = dts_arena_array(b->arena, (size_t)b->plan->pipeline, sizeof *out->tensors);
         if (out->tensors == NULL) {
             return dts_diag_nomem(b->diag);
@@ -243,6 +243,7 @@ dts_status dts_lower(const dts_plan *plan, const dts_lower_options *options, dts
                        .detail = detail,
                        .blocks = options->blocks,
                        .full = options->full_ranks,
+                       .kernel_stage = options->kernel_stage,
                        .brief = options->brief && detail != DTS_DETAIL_KERNEL,
                        .stop = options->stop,
                        .seed = options->seed,

@@ -184,8 +184,8 @@ typedef struct dts_lowered {
     double *stage_frozen;       /* [pipeline] elements that are not */
     int64_t *static_B;          /* [device] memory that lives the whole iteration, B */
     dts_lasting_terms *lasting; /* [pipeline] its terms on the GPUs of the first row, which add up to it */
-    dts_tensors *tensors;       /* [pipeline] of it, what is known one by one: at detail kernel, on the first row */
-    double flops; /* products of all stages on one tensor rank per iteration, recomputation included, FLOP */
+    dts_tensors *tensors; /* [pipeline] of it, what is known one by one: of stages at detail kernel, on the first row */
+    double flops;         /* products of all stages on one tensor rank per iteration, recomputation included, FLOP */
     dts_timed_kernels timed;
 } dts_lowered;
 
@@ -253,6 +253,8 @@ typedef struct dts_lower_options {
     bool flow_network;
     dts_detail detail;        /* AUTO: as dts_lower_detail says */
     dts_block_cache *blocks;  /* borrowed; needed for LAYER and BLOCK */
+    int64_t kernel_stage;     /* with LAYER and BLOCK, 1 + a stage that is lowered kernel by kernel, for its requests of
+                                 memory; 0: none */
     bool brief;               /* blocks: what is known to be hidden or takes microseconds has no tasks (block.c) */
     const atomic_bool *stop;  /* as of dts_observer */
     bool full_ranks;          /* every rank, kernel by kernel; not for a single process */
@@ -270,6 +272,8 @@ bool dts_lower_rows_differ(const dts_plan *plan);
 
 /* About how many kernels an iteration has. */
 double dts_lower_kernels(const dts_plan *plan);
+/* Microbatches whose kernels are few enough to be simulated one by one. */
+int64_t dts_lower_short(const dts_plan *plan);
 /* So many that `auto` takes what is as exact and sooner done, where there is such. */
 bool dts_lower_is_long(const dts_plan *plan);
 

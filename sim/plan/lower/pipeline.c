@@ -499,7 +499,7 @@ static dts_status turns_new(turns *t) {
         t->backward_left == NULL) {
         return dts_diag_nomem(t->b->diag);
     }
-    t->sms = t->b->stages[0].multiprocessors != DTS_NO_ID && !dts_block_wanted(t->b) ? dts_p2p_sms(plan) : 0;
+    t->sms = t->b->stages[0].multiprocessors != DTS_NO_ID && t->b->detail == DTS_DETAIL_KERNEL ? dts_p2p_sms(plan) : 0;
     t->posted = t->sms > 0 ? dts_posted_new(t->b) : NULL;
     if (t->sms > 0 && t->posted == NULL) {
         return dts_diag_nomem(t->b->diag);

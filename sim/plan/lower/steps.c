@@ -139,7 +139,7 @@ void dts_step_take(dts_walk *w, const dts_step *s) {
     bool splits = s->action == DTS_BLOCK_BACKWARD_WEIGHT && dts_sync_gathers(w->pass->sync);
     bool simple = buckets_are_simple(w->b, w->pass->sync);
     bool possible =
-        dts_block_wanted(w->b) && !splits &&
+        dts_block_wanted(w->b, w->pass->stage) && !splits &&
         (w->b->brief || (!follows_collective(w->b, w->pass->stage, w->waits, DTS_WAITS) && !beside_reductions));
     const bool ends = w->pass->first_microbatch || w->pass->last_microbatch; /* nothing else keeps the links busy */
     const bool behind = hands_over && dts_brief_hands_over_behind(w->b, w->pass) && (!ends || may_be_late_at_first(w));
@@ -254,9 +254,9 @@ dts_id dts_chunk_take(dts_builder *b, const dts_pass *pass, dts_block_action act
     bool hands_over = makes_weight_gradients(action) && dts_sync_hands_over(pass->sync, pass->last_microbatch, &room_B);
     const bool inside = pass->first_microbatch || pass->last_microbatch;
     const bool behind = hands_over && !inside && dts_brief_hands_over_behind(b, pass);
-    if (b->detail != DTS_DETAIL_BLOCK || b->plan->style_count > 1 || dts_sync_gathers(pass->sync) ||
-        (action == DTS_BLOCK_FORWARD && dts_updated_awaits(pass->sync, pass->chunk)) || b->parked != NULL ||
-        b->plan->job.training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST ||
+    if (b->detail != DTS_DETAIL_BLOCK || !dts_block_wanted(b, pass->stage) || b->plan->style_count > 1 ||
+        dts_sync_gathers(pass->sync) || (action == DTS_BLOCK_FORWARD && dts_updated_awaits(pass->sync, pass->chunk)) ||
+        b->parked != NULL || b->plan->job.training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST ||
         (hands_over && !behind && !buckets_are_simple(b, pass->sync)) ||
         (!b->brief && follows_collective(b, pass->stage, &pass->input, 1))) {
         return DTS_NO_ID;
