@@ -252,11 +252,15 @@ typedef struct class_terms {
     dts_case_activations activations;
 } class_terms;
 
-/* Levels whose terms are kept: those of host memory, and the last one with drives. */
-enum { WITH_DRIVES = DTS_OFFLOAD_ALL + 1, OFFLOADS };
+/* Levels whose terms are kept: those of host memory, those with nothing but activations on drives, and the last one of
+ * the others. */
+enum { WITH_DRIVES = DTS_OFFLOAD_ALL + 1, OTHER = WITH_DRIVES + DTS_OFFLOAD_ACTIVATIONS, OFFLOADS };
 
 static int slot_of(int32_t level) {
-    return dts_offload_on_drives(level) == 0 ? (int)level : WITH_DRIVES;
+    const int drives = dts_offload_on_drives(level);
+    return drives == 0                         ? (int)level
+           : drives == DTS_OFFLOAD_ACTIVATIONS ? WITH_DRIVES + (level & (DTS_OFFLOAD_ACTIVATIONS - 1))
+                                               : OTHER;
 }
 
 /* Of the last candidate: a walk goes through offloads first, then through recomputations. */
@@ -300,12 +304,18 @@ static double most_kept(const dts_moments *moments) {
  * moments: [class] where activations are offloaded. */
 static double most_host_B(const dts_case *k, const dts_frame_terms *t, const dts_moments *moments, bool ordered) {
     const bool activations = (k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0;
+    double fullest_B = 0;
     for (int i = 0; i < k->frame->class_count; i++) {
         const double most = !activations ? 0
                             : ordered    ? most_kept(&moments[i])
                                          : k->microbatches * (double)k->frame->chunks;
         t->rank_B[i] = t->offloads[slot_of(k->offload)][i].host_B +
                        dts_case_host_more_B(k, &k->frame->classes[i], t->classes[i].activations.kept_B, most);
+        fullest_B = fmax(fullest_B, t->rank_B[i]);
+    }
+    fullest_B *= (double)k->plan->gpus_per_node;
+    if (fullest_B <= k->frame->host_B) { /* that is enough to know */
+        return fullest_B;
     }
     return dts_case_most_of_host_B(k, t->rank_B);
 }
@@ -319,10 +329,10 @@ static void update_offload(const dts_case *k, dts_frame_terms *t) {
         t->rank_B[i] = o[i].host_B;
     }
     t->host_B[slot] = k->offload != 0 ? dts_case_least_of_host_B(k, t->rank_B) : 0;
-    for (int i = 0; i < frame->class_count && slot == WITH_DRIVES; i++) {
+    for (int i = 0; i < frame->class_count && slot >= WITH_DRIVES; i++) {
         t->rank_B[i] = o[i].drives_B;
     }
-    t->drives_B[slot] = slot == WITH_DRIVES ? dts_case_least_of_host_B(k, t->rank_B) : 0;
+    t->drives_B[slot] = slot >= WITH_DRIVES ? dts_case_least_of_host_B(k, t->rank_B) : 0;
     const bool asked = k->offload != 0 && (k->offload & DTS_OFFLOAD_ACTIVATIONS) == 0 && frame->read_s > 0;
     t->most_B[slot] = asked ? most_host_B(k, t, NULL, true) : 0;
     t->level[slot] = k->offload;

@@ -423,6 +423,7 @@ static void cost_host(dts_frame *frame) {
     frame->step = dts_step_work_of(plan);
     frame->captured = dts_stack_captures_all(plan->job.stack);
     const dts_host host = dts_cluster_host(cluster);
+    frame->host_B = host.memory_B;
     double host_Bps = host.memory_bandwidth_Bps / (double)plan->gpus_per_node;
     const double behind = fmin((double)cluster->host.gpus_per_pcie_switch, (double)plan->gpus_per_node);
     double pcie_Bps = cluster->gpu.pcie_bandwidth_Bps / fmax(behind, 1);

@@ -111,6 +111,7 @@ typedef struct dts_frame {
     dts_step_work step;
     double copy_s;               /* between GPU and host memory, s/B */
     double read_s, write_s;      /* of the node's drives, with as many others as GPUs share them, s/B; 0: none */
+    double host_B;               /* memory of a node's host */
     double cpu_step_s;           /* step on the CPU, s/B */
     dts_frame_owners *owners;    /* room to hand out tensors; NULL: no rank owns whole ones */
     struct dts_pace_cache *pace; /* lengths of orders that have no formula; NULL: theirs are near enough */
