@@ -336,7 +336,7 @@ $ dtsim run gcp-data-parallel/scaling-ddp --tokens 15.6T | grep '^Whole run'
 Whole run: 15.6 trillion tokens in 16.8 years for 8,651,010 USD
 % Nothing makes it fit its GPU: another training does.
 $ dtsim run fine-tuning/lora-8b --set training.adapters=none --set model=llama-3-70b --width 150 >qlora.txt; grep -A1 'Another training' qlora.txt; dtsim run fine-tuning/lora-8b --set training.adapters=none --set model=llama-3-70b --format json | grep -A2 other_trainings
-    Another training fits these GPUs: 'training.adapters={lora: {rank: 16, targets: all-linear, base: nf4}}' (56.1 GiB, +17 % tokens/s).
+    Another training fits these GPUs: 'training.adapters={lora: {rank: 16, targets: all-linear, base: nf4}}' (56.5 GiB, +17 % tokens/s).
   Bottleneck            compute (99 % of the iteration)
 	"other_trainings":	[{
 			"change":	"training.adapters={lora: {rank: 16, targets: all-linear, base: nf4}}",

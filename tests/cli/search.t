@@ -415,7 +415,7 @@ error: --over: 'two' is no value of parallelism.tensor
 $ dtsim search small.yaml --set model=gpt3-175b --set cluster.profile=dgx-a100-80gb --set cluster.gpus_per_node=8 --over offload=none,optimizer+gradients+parameters --over training.recompute=full --simulate 2 --top 1 --width 200 | grep -E 'host!|of all these' | sed -E 's/[0-9.,]+ (GiB|s|%)/N \1/g; s/ +[0-9,]+ / N /'
 --set: warning: model=gpt3-175b replaces the scenario's layers, hidden, heads, vocab
   help: model.profile=gpt3-175b keeps them
- N †     N s       502  N %  N GiB host!                  fsdp 8 · micro 2 · recompute full · offload optimizer, gradients, parameters
+ N †     N s       406  N %  N GiB host!                  fsdp 8 · micro 1 · recompute full · offload optimizer, gradients, parameters
 First what lacks least. ! does not fit the GPU; host! not the memory or drives of the nodes.
  N  of all these simulated, to see what is lacking
 $ dtsim search small.yaml --set model.layers=400 --set model.hidden=12288 --set model.heads=96 --set cluster.inter.transport=none --set cluster.host.memory=10GB --simulate 2 --top 20 --width 200 | grep -oE '(GiB ! host!|More nodes .*)' | sort -u

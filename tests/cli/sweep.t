@@ -94,7 +94,7 @@ $ dtsim sweep small.yaml --vary training.micro_batch/training.global_batch/train
     training.
     sequence_
     length
-  1/8/64          1/ddp            139.7 ms     3,666  5.4 GiB     2,227       *
+  1/8/64          1/ddp            139.7 ms     3,666  5.8 GiB     2,227       *
   the window is too narrow to show GPUs, MFU
   training.micro_batch/training.global_batch/training.sequence_length=2/8/64
     cluster.nodes/parallelism.data_parallel=1/ddp

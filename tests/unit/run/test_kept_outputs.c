@@ -11,7 +11,7 @@ static const double logits_B = 2.0 * TOKENS * VOCABULARY;
 static const char base[] =
     "model: {profile: llama, layers: 16, hidden: 4096, heads: 32, kv_heads: 32, vocab: 65536, tied_embeddings: false}\n"
     "cluster: {profile: dgx-a100-80gb, nodes: 1, gpus_per_node: 4}\n"
-    "stack: torchtitan\n"
+    "stack: {profile: torchtitan, optimizer: {style: fused}}\n"
     "training: {global_batch: 16, micro_batch: 2, sequence_length: 2048, precision: bf16, optimizer: adamw,\n"
     "           recompute: full}\n"
     "parallelism: {pipeline: 4, partition: uniform, schedule: 1f1b}\n";

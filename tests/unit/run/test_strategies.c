@@ -74,10 +74,11 @@ static void memory_is_that_of_zeros_table(void **state) {
         double published_GB;
     } rows[] = {{"ddp", 120}, {"zero1", 31.4}, {"zero2", 16.6}, {"zero3", 1.9}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        char settings[200];
+        char settings[LONGEST_SETTINGS];
         snprintf(settings, sizeof settings,
                  "parallelism.data_parallel=%s cluster.nodes=8 training.global_batch=64 training.micro_batch=1 "
-                 "training.optimizer=adam stack.master_weights=true stack.ddp.keeps_fresh_gradients=false",
+                 "training.optimizer=adam stack.optimizer.style=fused stack.master_weights=true "
+                 "stack.ddp.keeps_fresh_gradients=false",
                  rows[i].kind);
         dts_result *r = simulate_text(base, settings);
         const dts_memory_gib *m = &r->memory_gib;
