@@ -286,7 +286,7 @@ static void write_layers(const dts_layer_list *layers, dts_text *out) {
 static void describe_offload(int32_t level, dts_text *out) {
     const char *between = " · offload ";
     for (int i = 0; i < OFFLOADS; i++) {
-        const dts_offload_target rests = dts_offload_target_of(level, offloads[i].bit);
+        const int rests = dts_offload_target_of(level, offloads[i].bit);
         if (rests != DTS_OFFLOAD_NONE) {
             dts_text_printf(out, "%s%s%s", between, offloads[i].name, rests == DTS_OFFLOAD_NVME ? " (NVMe)" : "");
             between = ", ";

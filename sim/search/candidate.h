@@ -48,8 +48,8 @@ static inline int dts_offload_on_drives(int32_t level) {
     return level / (DTS_OFFLOAD_ALL + 1);
 }
 
-/* Where what a bit says rests at a level. */
-static inline dts_offload_target dts_offload_target_of(int32_t level, int bit) {
+/* Where what a bit says rests at a level (dts_offload_target). */
+static inline int dts_offload_target_of(int32_t level, int bit) {
     const bool drives = (dts_offload_on_drives(level) & bit) != 0;
     return drives ? DTS_OFFLOAD_NVME : (level & bit) != 0 ? DTS_OFFLOAD_CPU : DTS_OFFLOAD_NONE;
 }

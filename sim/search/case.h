@@ -132,7 +132,7 @@ void dts_case_memory(const dts_case *k, const dts_rank_class *c, const dts_case_
 
 /* Of one rank in the memory of its host, or on drives: what is there all the time. In the memory of its host: of its
  * activations what is there when the schedule keeps most of them, at least; and what may be there beside all that. */
-double dts_case_resting_B(const dts_case *k, const dts_rank_class *c, dts_offload_target where);
+double dts_case_resting_B(const dts_case *k, const dts_rank_class *c, int where);
 double dts_case_host_activations_B(const dts_case *k, const dts_rank_class *c, double least_chunk_B, double least);
 double dts_case_host_more_B(const dts_case *k, const dts_rank_class *c, double kept_B, double most);
 /* What the fullest node's host holds, where a rank of each class holds so much: at least, and at most. */

@@ -329,10 +329,10 @@ static void update_offload(const dts_case *k, dts_frame_terms *t) {
         t->rank_B[i] = o[i].host_B;
     }
     t->host_B[slot] = k->offload != 0 ? dts_case_least_of_host_B(k, t->rank_B) : 0;
-    for (int i = 0; i < frame->class_count && slot >= WITH_DRIVES; i++) {
+    for (int i = 0; i < frame->class_count && slot == OTHER; i++) {
         t->rank_B[i] = o[i].drives_B;
     }
-    t->drives_B[slot] = slot >= WITH_DRIVES ? dts_case_least_of_host_B(k, t->rank_B) : 0;
+    t->drives_B[slot] = slot == OTHER ? dts_case_least_of_host_B(k, t->rank_B) : 0;
     const bool asked = k->offload != 0 && (k->offload & DTS_OFFLOAD_ACTIVATIONS) == 0 && frame->read_s > 0;
     t->most_B[slot] = asked ? most_host_B(k, t, NULL, true) : 0;
     t->level[slot] = k->offload;

@@ -386,7 +386,7 @@ static double drive_buffers_B(const dts_case *k) {
 }
 
 /* What is offloaded, and what a step on the CPU needs beside it [1]. Whole bytes of each, as there. */
-double dts_case_resting_B(const dts_case *k, const dts_rank_class *c, dts_offload_target where) {
+double dts_case_resting_B(const dts_case *k, const dts_rank_class *c, int where) {
     const dts_storage *storage = &k->plan->storage;
     const bool parameters = dts_offload_target_of(k->offload, DTS_OFFLOAD_PARAMETERS) == where;
     const bool gradients = dts_offload_target_of(k->offload, DTS_OFFLOAD_GRADIENTS) == where;
@@ -394,7 +394,9 @@ double dts_case_resting_B(const dts_case *k, const dts_rank_class *c, dts_offloa
     const bool steps = (k->offload & DTS_OFFLOAD_OPTIMIZER) != 0;
     const bool copies = optimizer && (k->offload & DTS_OFFLOAD_PARAMETERS) == 0;
     const bool arrive = steps && where == DTS_OFFLOAD_CPU && (k->offload & DTS_OFFLOAD_GRADIENTS) == 0;
-    double bytes = where == DTS_OFFLOAD_CPU && dts_offload_on_drives(k->offload) != 0 ? drive_buffers_B(k) : 0;
+    const int buffered = DTS_OFFLOAD_PARAMETERS | DTS_OFFLOAD_OPTIMIZER;
+    double bytes =
+        where == DTS_OFFLOAD_CPU && (dts_offload_on_drives(k->offload) & buffered) != 0 ? drive_buffers_B(k) : 0;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         const double shards = dts_case_shards(k, set);
         const double stepped = c->parameters[set] / (dts_case_shards_optimizer(k) ? shards : 1);
@@ -452,8 +454,8 @@ static double passing_B(const dts_case *k, const dts_rank_class *c, double chunk
 double dts_case_host_more_B(const dts_case *k, const dts_rank_class *c, double kept_B, double most) {
     const dts_model *model = k->plan->job.model;
     const dts_storage *storage = &k->plan->storage;
-    const dts_offload_target activations = dts_offload_target_of(k->offload, DTS_OFFLOAD_ACTIVATIONS);
-    const dts_offload_target gradients = dts_offload_target_of(k->offload, DTS_OFFLOAD_GRADIENTS);
+    const int activations = dts_offload_target_of(k->offload, DTS_OFFLOAD_ACTIVATIONS);
+    const int gradients = dts_offload_target_of(k->offload, DTS_OFFLOAD_GRADIENTS);
     const double summed_B = fmax(storage->gradient_B, storage->reduce_B);
     const double gradient_B = gradients == DTS_OFFLOAD_NVME  ? k->microbatches * summed_B
                               : gradients == DTS_OFFLOAD_CPU ? summed_B - storage->gradient_B

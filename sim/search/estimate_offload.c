@@ -66,9 +66,9 @@ dts_case_passes dts_case_with_offloads(const dts_case *k, const dts_rank_class *
 double dts_case_cpu_step_s(const dts_case *k, double elements, double *host_s) {
     const dts_frame *frame = k->frame;
     const dts_storage *storage = &k->plan->storage;
-    const dts_offload_target optimizer = dts_offload_target_of(k->offload, DTS_OFFLOAD_OPTIMIZER);
-    const dts_offload_target gradients = dts_offload_target_of(k->offload, DTS_OFFLOAD_GRADIENTS);
-    const dts_offload_target parameters = dts_offload_target_of(k->offload, DTS_OFFLOAD_PARAMETERS);
+    const int optimizer = dts_offload_target_of(k->offload, DTS_OFFLOAD_OPTIMIZER);
+    const int gradients = dts_offload_target_of(k->offload, DTS_OFFLOAD_GRADIENTS);
+    const int parameters = dts_offload_target_of(k->offload, DTS_OFFLOAD_PARAMETERS);
     const double out_s = gradients == DTS_OFFLOAD_NONE ? elements * storage->gradient_B * frame->copy_s : 0;
     const double in_s = parameters == DTS_OFFLOAD_NONE ? elements * storage->parameter_B * frame->copy_s : 0;
     *host_s = elements * frame->step.element_B * frame->cpu_step_s;
@@ -100,7 +100,7 @@ void dts_case_add_offloads(const dts_case *k, const dts_rank_class *c, double el
     const int drives = dts_offload_on_drives(k->offload);
     if (drives != 0) {
         const double waits_s = c->units * dts_drive_latency_s;
-        o->drives_B = dts_case_resting_B(k, c, DTS_OFFLOAD_NVME);
+        o->drives_B = drives != DTS_OFFLOAD_ACTIVATIONS ? dts_case_resting_B(k, c, DTS_OFFLOAD_NVME) : 0;
         o->read_s = (drives & DTS_OFFLOAD_PARAMETERS) != 0 ? parameters_B * frame->read_s + waits_s : 0;
         o->write_s = (drives & DTS_OFFLOAD_GRADIENTS) != 0 ? gradients_B * frame->write_s + waits_s : 0;
         o->activations_read_s = (drives & DTS_OFFLOAD_ACTIVATIONS) != 0 ? frame->read_s : 0;

@@ -104,7 +104,7 @@ static bool is_baseline(const dts_search_context *c, dts_rule baseline, const dt
     bool whole = v[DTS_AXIS_TENSOR] == 1 && v[DTS_AXIS_PIPELINE] == 1;
     bool sharded = kind == DTS_DP_FSDP || kind == DTS_DP_ZERO3;
     size_t count = 0;
-    if (!dts_candidate_is_plain(candidate) || v[DTS_AXIS_OFFLOAD] != 0) {
+    if (v[DTS_AXIS_OFFLOAD] != 0 || !dts_candidate_is_plain(candidate)) {
         return false;
     }
     switch (baseline) {
@@ -349,6 +349,23 @@ static dts_status go_on(dts_search_context *c, const dts_search_method *method, 
     return status == DTS_OK ? dts_layouts_conclude(c, diag) : status;
 }
 
+static void free_context(dts_search_context *c) {
+    dts_top_free(&c->best);
+    dts_top_free(&c->nearest);
+    free(c->screened);
+    for (size_t i = 0; i < dts_layout_space_pairs(&c->search->space); i++) {
+        if (c->leasts != NULL) {
+            free(c->leasts[i].items);
+        }
+        if (c->branches != NULL) {
+            dts_branches_free(&c->branches[i]);
+        }
+    }
+    free(c->leasts);
+    free(c->branches);
+    dts_layouts_free_caches(c);
+}
+
 dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, dts_diag *diag) {
     if (request->base->training.mode != DTS_MODE_TRAIN) {
         return dts_diag_error(diag, NULL, "training.mode", "use `dtsim sweep`, or mode: train",
@@ -409,20 +426,7 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
     for (int b = 0; b < DTS_RULE_COUNT; b++) {
         dts_top_free(&baselines[b]);
     }
-    dts_top_free(&c.best);
-    dts_top_free(&c.nearest);
-    free(c.screened);
-    for (size_t i = 0; i < dts_layout_space_pairs(&search->space); i++) {
-        if (c.leasts != NULL) {
-            free(c.leasts[i].items);
-        }
-        if (c.branches != NULL) {
-            dts_branches_free(&c.branches[i]);
-        }
-    }
-    free(c.leasts);
-    free(c.branches);
-    dts_layouts_free_caches(&c);
+    free_context(&c);
     if (status != DTS_OK) {
         dts_search_free(search);
         return status;

@@ -160,7 +160,7 @@ static alone try_levels(const dts_scenario_values *base, const dts_axis *shape, 
     for (size_t i = 0; i < all; i++) {
         char name[80] = "";
         for (int bit = 0; bit < 4; bit++) {
-            const dts_offload_target rests = dts_offload_target_of(levels[i], 1 << bit);
+            const int rests = dts_offload_target_of(levels[i], 1 << bit);
             if (rests != DTS_OFFLOAD_NONE) {
                 snprintf(name + strlen(name), sizeof name - strlen(name), "%s%s%s", name[0] == '\0' ? "" : "+",
                          names[bit], rests == DTS_OFFLOAD_NVME ? ":nvme" : "");
