@@ -1,5 +1,6 @@
-/* What a walk over everything tells later ones: of candidates whose outer axes agree, how fast those of each family are
- * at best that seem to fit. Outlines and costs of products need not be made again for what is slower. */
+/* What the first walk tells later ones: of candidates whose outer axes agree, how fast those of each family are at best
+ * that seem to fit; of what it passed over, the bound by which it did. Outlines and costs of products need not be made
+ * again for what is slower. */
 #ifndef DTS_SEARCH_BRANCHES_H
 #define DTS_SEARCH_BRANCHES_H
 
@@ -17,7 +18,7 @@ typedef struct dts_branches {
     size_t families;
 } dts_branches;
 
-/* Notes a candidate that seems to fit; the walk's candidates come branch by branch, or those of twins in turn. */
+/* Notes a candidate that seems to fit, or the bound of what is passed over; the walk's candidates come branch by branch, or those of twins in turn. */
 dts_status dts_branches_add(dts_branches *branches, const dts_candidate *candidate, size_t family, double time_s);
 void dts_branches_sort(dts_branches *branches);
 /* [family] of the branch to which a candidate belongs; NULL: nothing of it seems to fit. */

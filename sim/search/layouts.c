@@ -74,8 +74,8 @@ typedef struct look {
     dts_top baselines[DTS_RULE_COUNT];
     dts_top nearest;
     uint64_t no_memory;
-    dts_leasts *leasts;     /* NULL: not wanted */
-    dts_branches *branches; /* the same */
+    dts_leasts *leasts; /* NULL: not wanted */
+    dts_branches *branches;
     bool failed;
     _Atomic double *behind; /* [family], of all pairs: what is behind this is behind all that are kept. NULL: look at
                                everything */
@@ -155,7 +155,7 @@ size_t dts_layouts_first_family(const dts_layout_space *space, const dts_candida
     return axes > DTS_AXIS_OFFLOAD ? family : family / ACTIVATION_KINDS * ACTIVATION_KINDS;
 }
 
-/* A score is the time, or above it. */
+/* A score is the time, or above it. What is passed over is told to later walks by its bound. */
 static bool is_behind(const void *context, const dts_candidate *candidate, int axes, double least_s) {
     const look *l = context;
     size_t count = 0;
@@ -163,6 +163,9 @@ static bool is_behind(const void *context, const dts_candidate *candidate, int a
     bool behind = true;
     for (size_t i = 0; i < count && behind; i++) {
         behind = least_s > atomic_load_explicit(&l->behind[first + i], memory_order_relaxed);
+    }
+    for (size_t i = 0; i < count && behind; i++) {
+        behind = dts_branches_add(l->branches, candidate, first + i, least_s) == DTS_OK; /* else it is looked at */
     }
     return behind;
 }
@@ -185,7 +188,7 @@ static void look_at(void *context, const dts_candidate *candidate, const dts_est
         dts_top_add(&l->best[family], dts_layouts_score(l->c, estimate), candidate, estimate);
         note_last(l, family);
         l->failed |= l->leasts != NULL && !add_least(l->leasts, dts_layouts_least(l->c, estimate));
-        l->failed |= l->branches != NULL && estimate->memory_B <= l->c->capacity_B &&
+        l->failed |= estimate->memory_B <= l->c->capacity_B &&
                      dts_branches_add(l->branches, candidate, family, estimate->time_s) != DTS_OK;
     }
 }
@@ -211,17 +214,15 @@ static dts_status looks_new(dts_search_context *c, size_t pairs, _Atomic double 
     look *looks = calloc(pairs, sizeof *looks);
     const bool all = !c->request->only_here;
     c->leasts = all ? calloc(pairs, sizeof *c->leasts) : NULL;
-    c->branches = all ? calloc(pairs, sizeof *c->branches) : NULL;
-    dts_status status = looks == NULL || (all && (c->leasts == NULL || c->branches == NULL)) ? DTS_NOMEM : DTS_OK;
+    c->branches = calloc(pairs, sizeof *c->branches);
+    dts_status status = looks == NULL || c->branches == NULL || (all && c->leasts == NULL) ? DTS_NOMEM : DTS_OK;
     for (size_t i = 0; i < pairs && status == DTS_OK; i++) {
         looks[i].c = c;
         looks[i].behind = behind;
         const size_t families = dts_layouts_families(&c->search->space);
-        if (all) {
-            looks[i].leasts = &c->leasts[i];
-            c->branches[i].families = families;
-            looks[i].branches = &c->branches[i];
-        }
+        looks[i].leasts = all ? &c->leasts[i] : NULL;
+        c->branches[i].families = families;
+        looks[i].branches = &c->branches[i];
         status = tops_new(families, KEPT, &looks[i].best);
         status = status == DTS_OK ? dts_top_new(KEPT_NEAREST, &looks[i].nearest) : status;
         for (int b = 0; b < DTS_RULE_COUNT && status == DTS_OK; b++) {
@@ -278,9 +279,7 @@ static dts_status first_walk(dts_search_context *c, dts_top *baselines, dts_diag
             c->search->counts.no_memory += looks[i].no_memory;
             status = looks[i].failed ? dts_diag_nomem(diag) : status;
             dts_top_merge(&c->nearest, &looks[i].nearest);
-            if (c->branches != NULL) {
-                dts_branches_sort(&c->branches[i]);
-            }
+            dts_branches_sort(&c->branches[i]);
             for (int b = 0; b < DTS_RULE_COUNT; b++) {
                 dts_top_merge(&baselines[b], &looks[i].baselines[b]);
             }

@@ -54,7 +54,7 @@ struct dts_search_context {
     bool passed;            /* the first walk left out what is behind all of these, uncounted */
     dts_top nearest;        /* of what is proven not to fit: that lacks least by its bounds */
     dts_leasts *leasts;     /* [pair]; none where only_here */
-    dts_branches *branches; /* the same; none where not all was looked at */
+    dts_branches *branches; /* [pair] */
     dts_screened *screened; /* in the order in which they were chosen */
     size_t screened_count, screened_capacity;
     dts_block_cache **caches; /* that no simulation uses now; what they hold speeds up similar candidates */

@@ -286,7 +286,7 @@ static dts_status replay(sure *s, dts_diag *diag) {
 typedef struct look {
     const sure *s;
     dts_top *best;                /* [family] */
-    const dts_branches *branches; /* NULL: the first walk did not look at all */
+    const dts_branches *branches;
     bool anywhere;                /* not below the ceilings only */
 } look;
 
@@ -310,7 +310,7 @@ static bool is_slower(const void *context, const dts_candidate *candidate, int a
 static bool may_gain(const void *context, const dts_candidate *candidate, int axes) {
     const look *l = context;
     const sure *s = l->s;
-    if (l->branches == NULL || axes < DTS_BRANCH_AXES) {
+    if (axes < DTS_BRANCH_AXES) {
         return true;
     }
     const double *least_s = dts_branches_find(l->branches, candidate);
@@ -354,10 +354,9 @@ static dts_status collect(sure *s, bool anywhere, dts_top *out, dts_diag *diag) 
     dts_status status = looks == NULL || tops == NULL ? DTS_NOMEM : DTS_OK;
     for (size_t i = 0; i < pairs * families && status == DTS_OK; i++) {
         status = dts_top_new(KEPT, &tops[i]);
-        const dts_branches *all = s->c->branches;
         looks[i / families] = (look){.s = s,
                                      .best = &tops[i / families * families],
-                                     .branches = all == NULL ? NULL : &all[i / families],
+                                     .branches = &s->c->branches[i / families],
                                      .anywhere = anywhere};
     }
     const dts_layout_watch watch = {.visit = look_below, .wants = may_gain, .passes = is_slower};

@@ -102,7 +102,14 @@ static bool wanted(const walk *w, dts_layout_axis last) {
 /* Is nothing lost without the candidates that begin with the values of axes up to this one, as each of them takes at
  * least so long by its closed form? */
 static bool passes(walk *w, dts_layout_axis last, double least_s) {
-    const bool passed = w->watch.passes != NULL && w->watch.passes(w->context, &w->candidate, (int)last + 1, least_s);
+    bool passed = w->watch.passes != NULL && w->watch.passes(w->context, &w->candidate, (int)last + 1, least_s);
+    if (passed && w->both_orders) { /* what is worked out for its twin as well */
+        int32_t *order = &w->candidate.value[DTS_AXIS_ORDER];
+        const int32_t first = *order;
+        *order = w->space->axes[DTS_AXIS_ORDER].items[1];
+        passed = w->watch.passes(w->context, &w->candidate, (int)last + 1, least_s);
+        *order = first;
+    }
     w->counts->passed |= passed;
     return passed;
 }

@@ -81,6 +81,19 @@ static void equals_the_mean_of_many_runs(void **state) {
     }
 }
 
+/* With M = 1000 s, x = M ln 2 and R = M ln 3: an attempt fails every other time, and of the restarts, each of which gets
+ * through with 1/3, there is one for each safe checkpoint. E = M · 3 · (2 - 1) = 3 M, of which restarts take
+ * M (3 - 1) = 2 M, training and its checkpoints M ln 2, and what is lost is left: M (1 - ln 2). */
+static void shares_follow_from_the_formulas(void **state) {
+    (void)state;
+    const dts_failing_run run = {.mtbf_s = 1000, .checkpoint_s = 50, .restart_s = 1000 * log(3)};
+    const dts_goodput g = dts_goodput_of(&run, 1000 * log(2) - 50);
+    assert_close(g.restarts, 2.0 / 3, 1e-12, 0);
+    assert_close(g.training, (1000 * log(2) - 50) / 3000, 1e-12, 0);
+    assert_close(g.checkpoints, 50.0 / 3000, 1e-12, 0);
+    assert_close(g.lost_work, (1 - log(2)) / 3, 1e-12, 0);
+}
+
 /* ---- the interval ------------------------------------------------------------------------------------------------ */
 
 /* Daly 2006: sqrt(2 d M) (1 + sqrt(d / 2M) / 3 + d / 18M) - d for d < 2M. */
@@ -200,6 +213,7 @@ static void no_money_for_what_does_not_fit(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_the_mean_of_many_runs),
+        cmocka_unit_test(shares_follow_from_the_formulas),
         cmocka_unit_test(best_interval_is_the_best),
         cmocka_unit_test(edges),
         cmocka_unit_test(llama_3),

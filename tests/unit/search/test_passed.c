@@ -102,13 +102,28 @@ static void what_is_passed_over_is_behind(void **state) {
 typedef struct noted {
     const dts_layout_space *space;
     dts_branches branches;
-    size_t attained;
+    size_t attained, visited;
+    double fastest_s;
 } noted;
 
 static void note(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
     noted *n = context;
     const size_t family = dts_layouts_family(n->space, candidate);
     assert_int_equal(dts_branches_add(&n->branches, candidate, family, estimate->time_s), DTS_OK);
+    n->fastest_s = fmin(n->fastest_s, estimate->time_s);
+    n->visited++;
+}
+
+/* Passes over all that is slower than what has been looked at, and notes its bound. */
+static bool note_bound(const void *context, const dts_candidate *candidate, int axes, double least_s) {
+    noted *n = (noted *)context;
+    size_t count = 0;
+    const size_t first = dts_layouts_first_family(n->space, candidate, axes, &count);
+    const bool passed = least_s > n->fastest_s;
+    for (size_t i = 0; i < count && passed; i++) {
+        assert_int_equal(dts_branches_add(&n->branches, candidate, first + i, least_s), DTS_OK);
+    }
+    return passed;
 }
 
 static void look_up(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
@@ -148,8 +163,42 @@ static void branches_are_noted_with_their_best(void **state) {
     dts_scenario_free(scenario);
 }
 
+static void know(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
+    noted *n = context;
+    const double *least_s = dts_branches_find(&n->branches, candidate);
+    assert_non_null(least_s);
+    assert_true(least_s[dts_layouts_family(n->space, candidate)] <= estimate->time_s);
+    n->visited++;
+}
+
+/* Later walks look for what the first one passed over, in either order of ranks. */
+static void what_is_passed_over_is_noted_by_its_bound(void **state) {
+    (void)state;
+    dts_diag *diag = dts_diag_new();
+    static dts_layout_space space;
+    dts_scenario *scenario = space_of(pipelines, &space, diag);
+    size_t all = 0, looked_at = 0;
+    for (size_t pair = 0; pair < dts_layout_space_pairs(&space); pair++) {
+        noted n = {
+            .space = &space, .branches = {.families = dts_layouts_families(&space)}, .fastest_s = (double)INFINITY};
+        dts_walk_counts counts;
+        const dts_layout_watch watch = {.visit = note, .passes = note_bound};
+        assert_int_equal(dts_layout_space_watch(&space, pair, &watch, &n, &counts, diag), DTS_OK);
+        dts_branches_sort(&n.branches);
+        looked_at += n.visited;
+        n.visited = 0;
+        assert_int_equal(dts_layout_space_walk(&space, pair, know, &n, &counts, diag), DTS_OK);
+        all += n.visited;
+        dts_branches_free(&n.branches);
+    }
+    assert_true(looked_at < all / 4);
+    dts_diag_free(diag);
+    dts_scenario_free(scenario);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_passed_over_is_behind),
+                                       cmocka_unit_test(what_is_passed_over_is_noted_by_its_bound),
                                        cmocka_unit_test(branches_are_noted_with_their_best)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
