@@ -18,7 +18,8 @@ typedef struct dts_branches {
     size_t families;
 } dts_branches;
 
-/* Notes a candidate that seems to fit, or the bound of what is passed over; the walk's candidates come branch by branch, or those of twins in turn. */
+/* Notes a candidate that seems to fit, or the bound of what is passed over; the walk's candidates come branch by
+ * branch, or those of twins in turn. */
 dts_status dts_branches_add(dts_branches *branches, const dts_candidate *candidate, size_t family, double time_s);
 void dts_branches_sort(dts_branches *branches);
 /* [family] of the branch to which a candidate belongs; NULL: nothing of it seems to fit. */

@@ -285,9 +285,9 @@ static dts_status replay(sure *s, dts_diag *diag) {
 
 typedef struct look {
     const sure *s;
-    dts_top *best;                /* [family] */
+    dts_top *best; /* [family] */
     const dts_branches *branches;
-    bool anywhere;                /* not below the ceilings only */
+    bool anywhere; /* not below the ceilings only */
 } look;
 
 static double correction(const family *f, const dts_candidate *candidate) {
