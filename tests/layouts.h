@@ -29,13 +29,18 @@ static inline dts_result *check_bounds(const dts_candidate *candidate, const dts
                                        const dts_scenario_values *base) {
     dts_result *result = simulate_candidate(candidate, base);
     const double peak_B = bytes_of(result->peak_allocated_gib), host_B = bytes_of(result->host_peak_gib);
+    const double drives_B = bytes_of(result->nvme_peak_gib);
+    const bool most = base->cluster.host.nvme_capacity_B > 0;
     if (estimate->least_time_s > result->iteration_time_s || estimate->least_memory_B > peak_B ||
-        estimate->least_host_B > host_B) {
+        estimate->least_host_B > host_B || estimate->least_drives_B > drives_B ||
+        (most && estimate->most_host_B < host_B * (1 - 1e-9))) {
         dts_text plan = {0};
         dts_candidate_describe(candidate, base, &plan);
-        fail_msg("%s: at least %g s, %g B, %g B in a host; simulated %g s, %g B, %g B", dts_text_string(&plan),
-                 estimate->least_time_s, estimate->least_memory_B, estimate->least_host_B, result->iteration_time_s,
-                 peak_B, host_B);
+        fail_msg(
+            "%s: at least %g s, %g B, %g B in a host and at most %g, %g B on drives; simulated %g s, %g B, %g B, "
+            "%g B",
+            dts_text_string(&plan), estimate->least_time_s, estimate->least_memory_B, estimate->least_host_B,
+            estimate->most_host_B, estimate->least_drives_B, result->iteration_time_s, peak_B, host_B, drives_B);
         dts_text_free(&plan);
     }
     return result;

@@ -28,7 +28,7 @@ typedef struct family_line {
 } family_line;
 
 /* Tensor-parallel groups stay inside a node ([1] of rules.c: "TP size <= GPUs per node"). */
-static const family_line lines[DTS_FAMILY_COUNT] = {
+static const family_line lines[DTS_FAMILY_OWN] = {
     [DTS_FAMILY_DDP] = {ONE, ONE, {"ddp"}},      [DTS_FAMILY_ZERO] = {ONE, ONE, {"zero1", "zero2", "fsdp"}},
     [DTS_FAMILY_PIPELINE] = {ONE, ALL, {"ddp"}}, [DTS_FAMILY_TENSOR] = {NODE, ONE, {"ddp"}},
     [DTS_FAMILY_3D] = {NODE, ALL, {"ddp"}},      [DTS_FAMILY_3D_ZERO] = {NODE, ALL, {"zero1"}},
@@ -112,6 +112,9 @@ static bool restrict_to(const dts_scenario_values *base, dts_family family, bool
         push(off, "optimizer+gradients+parameters");
         push(off, "activations");
         push(off, "optimizer+gradients+parameters+activations");
+        if (dts_layout_space_may_use_drives(base)) {
+            push(off, "nvme");
+        }
     }
     dts_axis *schedule = next(out, "parallelism.schedule", arena);
     good = good && schedule != NULL;
@@ -176,16 +179,36 @@ static dts_status search_family(const dts_advice_request *request, dts_family fa
     return status;
 }
 
+/* No answer is behind what the user has already. */
+static dts_status simulate_own(const dts_advice_request *request, dts_advice *out, dts_diag *diag) {
+    dts_contender *own = &out->families[DTS_FAMILY_OWN];
+    if (!dts_candidate_of(request->base, &out->own_lists, &own->candidate)) {
+        return DTS_OK;
+    }
+    const dts_run_options options = {.stop = request->stop};
+    dts_result *result = NULL;
+    dts_outcome outcome = {0};
+    dts_status status = dts_run_values(request->base, &options, &result, diag);
+    status = status == DTS_OK && dts_outcome_of_result(result, &outcome) != DTS_OK ? dts_diag_nomem(diag) : status;
+    own->legal = status == DTS_OK;
+    own->figures = outcome.figures;
+    out->interrupted |= status == DTS_INTERRUPTED;
+    dts_outcome_clear(&outcome);
+    dts_result_free(result);
+    return status == DTS_INTERRUPTED ? DTS_OK : status;
+}
+
 /* Offload is only looked at where nothing fits without it. */
 static dts_status find_contenders(const dts_advice_request *request, dts_advice *out, dts_diag *diag) {
     dts_status status = DTS_OK;
-    for (int f = 0; f < DTS_FAMILY_COUNT && status == DTS_OK && !out->interrupted; f++) {
+    for (int f = 0; f < DTS_FAMILY_OWN && status == DTS_OK && !out->interrupted; f++) {
         dts_contender *c = &out->families[f];
         status = search_family(request, (dts_family)f, false, c, &out->interrupted, diag);
         if (status == DTS_OK && c->legal && !c->figures.fits && !out->interrupted) {
             status = search_family(request, (dts_family)f, true, c, &out->interrupted, diag);
         }
     }
+    status = status == DTS_OK && !out->interrupted ? simulate_own(request, out, diag) : status;
     out->best = DTS_NO_TRIAL;
     for (int f = 0; f < DTS_FAMILY_COUNT; f++) {
         const dts_contender *c = &out->families[f];

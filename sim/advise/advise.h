@@ -2,7 +2,7 @@
  *
  * Facts are simulated (does the model fit one GPU? does its largest layer?) or read off the cluster (is the network
  * fast?). The rules (rules.c) turn them into recommendations. Then the best plan of every family of strategies is
- * searched and simulated, and each recommendation is held against the best of all. */
+ * searched and simulated, and so is the scenario's own; each recommendation is held against the best of all. */
 #ifndef DTS_ADVISE_ADVISE_H
 #define DTS_ADVISE_ADVISE_H
 
@@ -42,6 +42,7 @@ typedef enum dts_family {
     DTS_FAMILY_TENSOR,
     DTS_FAMILY_3D,
     DTS_FAMILY_3D_ZERO,
+    DTS_FAMILY_OWN, /* the scenario's own plan, whatever it is; no rule speaks of it */
     DTS_FAMILY_COUNT
 } dts_family;
 
@@ -111,7 +112,8 @@ typedef struct dts_advice {
     const dts_scenario_values *base; /* borrowed */
     dts_facts facts;
     dts_contender families[DTS_FAMILY_COUNT];
-    int best; /* family; DTS_NO_TRIAL: nothing fits */
+    dts_own_lists own_lists; /* of the scenario's own plan */
+    int best;                /* family; DTS_NO_TRIAL: nothing fits */
     dts_verdict verdicts[DTS_BOOK_COUNT];
     dts_trials trials[DTS_TRIALS_COUNT]; /* of the best; count 0 without one */
     bool interrupted;

@@ -13,6 +13,7 @@ const double dts_high_aco_ms = 20;
 const char *const dts_family_names[DTS_FAMILY_COUNT + 1] = {
     [DTS_FAMILY_DDP] = "DDP",      [DTS_FAMILY_ZERO] = "ZeRO",   [DTS_FAMILY_PIPELINE] = "PP+DP",
     [DTS_FAMILY_TENSOR] = "TP+DP", [DTS_FAMILY_3D] = "PP+TP+DP", [DTS_FAMILY_3D_ZERO] = "PP+TP+ZeRO-1",
+    [DTS_FAMILY_OWN] = "own plan",
 };
 
 enum {

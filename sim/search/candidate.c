@@ -113,6 +113,68 @@ dts_recompute dts_candidate_recompute(int32_t value) {
     return (dts_recompute){.kind = value};
 }
 
+/* As dts_candidate_recompute reads it. */
+static int32_t recompute_value(const dts_recompute *what) {
+    switch ((dts_recompute_kind)what->kind) {
+        case DTS_RECOMPUTE_SELECTIVE:
+            return what->modules != 0 ? (int32_t)(DTS_CANDIDATE_MODULES + what->modules) : DTS_RECOMPUTE_SELECTIVE;
+        case DTS_RECOMPUTE_FIRST:
+            return (int32_t)(DTS_CANDIDATE_FIRST + what->layers);
+        case DTS_RECOMPUTE_EVERY:
+            return (int32_t)(DTS_RECOMPUTE_EVERY + what->layers);
+        default:
+            return what->kind;
+    }
+}
+
+static int32_t offload_value(const dts_offload *offload) {
+    const struct {
+        int bit, target;
+    } all[] = {{DTS_OFFLOAD_OPTIMIZER, offload->optimizer},
+               {DTS_OFFLOAD_GRADIENTS, offload->gradients},
+               {DTS_OFFLOAD_PARAMETERS, offload->parameters},
+               {DTS_OFFLOAD_ACTIVATIONS, offload->activations}};
+    int32_t level = 0;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        level |= dts_offload_level(all[i].target != DTS_OFFLOAD_NONE ? all[i].bit : 0,
+                                   all[i].target == DTS_OFFLOAD_NVME ? all[i].bit : 0);
+    }
+    return level;
+}
+
+bool dts_candidate_of(const dts_scenario_values *base, dts_own_lists *lists, dts_candidate *out) {
+    const dts_parallelism *p = &base->parallelism;
+    const dts_job job = dts_scenario_job(base);
+    dts_plan plan; /* which has the degrees that were left out */
+    dts_diag *refusals = dts_diag_new();
+    dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
+    const bool legal = refusals != NULL && arena != NULL && dts_plan_outline(&job, arena, &plan, refusals) == DTS_OK;
+    dts_diag_free(refusals);
+    dts_arena_free(arena); /* degrees and methods do not live there */
+    if (!legal || p->schedule.order != NULL) {
+        return false;
+    }
+    *lists = (dts_own_lists){.stages = {.layers = p->partition.layers, .count = p->partition.count},
+                             .layers = {.items = p->layers.items, .count = p->layers.count}};
+    *out = (dts_candidate){.value = {[DTS_AXIS_TENSOR] = (int32_t)plan.tensor,
+                                     [DTS_AXIS_PIPELINE] = (int32_t)plan.pipeline,
+                                     [DTS_AXIS_CONTEXT] = (int32_t)plan.context,
+                                     [DTS_AXIS_EXPERT] = (int32_t)plan.expert,
+                                     [DTS_AXIS_MICRO_BATCH] = (int32_t)base->training.micro_batch,
+                                     [DTS_AXIS_SEQUENCE] = p->sequence,
+                                     [DTS_AXIS_ORDER] = p->order,
+                                     [DTS_AXIS_VIRTUAL_STAGES] = (int32_t)plan.virtual_stages,
+                                     [DTS_AXIS_PARTITION] = p->partition.kind,
+                                     [DTS_AXIS_DATA_PARALLEL] = p->data_parallel,
+                                     [DTS_AXIS_SHARD_GROUP] = (int32_t)p->shard_group,
+                                     [DTS_AXIS_RECOMPUTE] = recompute_value(&base->training.recompute),
+                                     [DTS_AXIS_OFFLOAD] = offload_value(&base->offload)},
+                           .stages = p->partition.kind == DTS_PARTITION_GIVEN ? &lists->stages : NULL,
+                           .layers = p->layers.count > 0 ? &lists->layers : NULL};
+    return plan.pipeline == 1 || (plan.method != NULL && dts_candidate_parse(DTS_AXIS_SCHEDULE, plan.method->name,
+                                                                             &out->value[DTS_AXIS_SCHEDULE]));
+}
+
 void dts_candidate_apply(const dts_candidate *candidate, const dts_scenario_values *base, dts_scenario_values *out) {
     const int32_t *v = candidate->value;
     *out = *base;
@@ -139,11 +201,11 @@ void dts_candidate_apply(const dts_candidate *candidate, const dts_scenario_valu
     p->shard_group = v[DTS_AXIS_SHARD_GROUP];
     out->training.micro_batch = v[DTS_AXIS_MICRO_BATCH];
     out->training.recompute = dts_candidate_recompute(v[DTS_AXIS_RECOMPUTE]);
-    int32_t bits = v[DTS_AXIS_OFFLOAD];
-    out->offload.optimizer = (bits & DTS_OFFLOAD_OPTIMIZER) != 0 ? DTS_OFFLOAD_CPU : DTS_OFFLOAD_NONE;
-    out->offload.gradients = (bits & DTS_OFFLOAD_GRADIENTS) != 0 ? DTS_OFFLOAD_CPU : DTS_OFFLOAD_NONE;
-    out->offload.parameters = (bits & DTS_OFFLOAD_PARAMETERS) != 0 ? DTS_OFFLOAD_CPU : DTS_OFFLOAD_NONE;
-    out->offload.activations = (bits & DTS_OFFLOAD_ACTIVATIONS) != 0 ? DTS_OFFLOAD_CPU : DTS_OFFLOAD_NONE;
+    const int32_t level = v[DTS_AXIS_OFFLOAD];
+    out->offload.optimizer = dts_offload_target_of(level, DTS_OFFLOAD_OPTIMIZER);
+    out->offload.gradients = dts_offload_target_of(level, DTS_OFFLOAD_GRADIENTS);
+    out->offload.parameters = dts_offload_target_of(level, DTS_OFFLOAD_PARAMETERS);
+    out->offload.activations = dts_offload_target_of(level, DTS_OFFLOAD_ACTIVATIONS);
 }
 
 static void write_recompute(int32_t value, dts_text *out) {
@@ -221,11 +283,12 @@ static void write_layers(const dts_layer_list *layers, dts_text *out) {
     dts_text_add(out, "]");
 }
 
-static void describe_offload(int32_t bits, dts_text *out) {
+static void describe_offload(int32_t level, dts_text *out) {
     const char *between = " · offload ";
     for (int i = 0; i < OFFLOADS; i++) {
-        if ((bits & offloads[i].bit) != 0) {
-            dts_text_printf(out, "%s%s", between, offloads[i].name);
+        const int rests = dts_offload_target_of(level, offloads[i].bit);
+        if (rests != DTS_OFFLOAD_NONE) {
+            dts_text_printf(out, "%s%s%s", between, offloads[i].name, rests == DTS_OFFLOAD_NVME ? " (NVMe)" : "");
             between = ", ";
         }
     }
@@ -277,7 +340,8 @@ void dts_candidate_write(const dts_candidate *candidate, dts_layout_axis axis, i
     if (axis == DTS_AXIS_DATA_PARALLEL && index == 1) {
         write_layers(candidate->layers, out);
     } else if (axis == DTS_AXIS_OFFLOAD) {
-        dts_text_add(out, (value & offloads[index].bit) != 0 ? "cpu" : "none");
+        static const char *const targets[] = {"none", "cpu", "nvme"};
+        dts_text_add(out, targets[dts_offload_target_of(value, offloads[index].bit)]);
     } else if (axis == DTS_AXIS_SCHEDULE) {
         dts_text_add(out, schedule_name(value));
     } else if (axis == DTS_AXIS_RECOMPUTE) {
@@ -302,7 +366,7 @@ bool dts_candidate_differs(const dts_candidate *a, const dts_candidate *b, dts_l
     if (axis == DTS_AXIS_DATA_PARALLEL && index == 1) {
         return dts_layer_lists_compare(a->layers, b->layers) != 0;
     }
-    int32_t mask = axis == DTS_AXIS_OFFLOAD ? offloads[index].bit : -1;
+    int32_t mask = axis == DTS_AXIS_OFFLOAD ? dts_offload_level(offloads[index].bit, offloads[index].bit) : -1;
     bool lists = axis == DTS_AXIS_PARTITION && a->stages != NULL && b->stages != NULL;
     return lists ? compare_stages(a->stages, b->stages) != 0 : ((a->value[axis] ^ b->value[axis]) & mask) != 0;
 }
@@ -321,20 +385,22 @@ const char *dts_layout_axis_name(dts_layout_axis axis) {
     return axes[axis].name;
 }
 
-/* "none", "optimizer", "optimizer+gradients+activations" */
+/* "none", "optimizer", "optimizer:nvme+gradients+activations" */
 static bool parse_offload(const char *text, int32_t *out) {
+    static const char nvme[] = ":nvme";
     *out = 0;
     if (strcmp(text, "none") == 0) {
         return true;
     }
     while (true) {
-        size_t length = strcspn(text, "+");
+        const size_t length = strcspn(text, "+"), name = strcspn(text, ":+");
+        const bool drives = length - name == sizeof nvme - 1 && strncmp(text + name, nvme, sizeof nvme - 1) == 0;
         int bit = 0;
-        for (int i = 0; i < OFFLOADS; i++) {
-            bit = strlen(offloads[i].name) == length && strncmp(text, offloads[i].name, length) == 0 ? offloads[i].bit
-                                                                                                     : bit;
+        for (int i = 0; i < OFFLOADS && (drives || name == length); i++) {
+            bit =
+                strlen(offloads[i].name) == name && strncmp(text, offloads[i].name, name) == 0 ? offloads[i].bit : bit;
         }
-        *out |= bit;
+        *out |= dts_offload_level(bit, drives ? bit : 0);
         if (bit == 0 || text[length] == '\0') {
             return bit != 0;
         }
@@ -415,7 +481,9 @@ void dts_candidate_values(dts_layout_axis axis, dts_text *out) {
         return;
     }
     if (axis == DTS_AXIS_OFFLOAD) {
-        dts_text_add(out, "write none, or of optimizer, gradients, parameters and activations some with + between");
+        dts_text_add(out,
+                     "write none, cpu or nvme (every level of it), or of optimizer, gradients, parameters and "
+                     "activations some with + between, :nvme behind those on drives");
         return;
     }
     const bool more = axis == DTS_AXIS_RECOMPUTE; /* than names */

@@ -21,7 +21,7 @@ typedef enum dts_layout_axis {
     DTS_AXIS_RECOMPUTE,     /* dts_recompute_kind; DTS_RECOMPUTE_EVERY + n: one checkpoint per n layers;
                            DTS_CANDIDATE_FIRST + n: the first n layers of every chunk;
                            DTS_CANDIDATE_MODULES + m: the modules of the bits of m (dts_recompute.modules) */
-    DTS_AXIS_OFFLOAD,       /* bits of dts_offload_bits */
+    DTS_AXIS_OFFLOAD,       /* a level: what rests off the GPU (dts_offload_bits), and what of it on drives */
     DTS_AXIS_COUNT
 } dts_layout_axis;
 
@@ -35,8 +35,24 @@ enum dts_offload_bits {
     DTS_OFFLOAD_GRADIENTS = 2,
     DTS_OFFLOAD_PARAMETERS = 4,
     DTS_OFFLOAD_ACTIVATIONS = 8,
-    DTS_OFFLOAD_ALL = 15
+    DTS_OFFLOAD_ALL = 15,
+    DTS_OFFLOAD_LEVELS = 256
 };
+
+/* The level at which off rests off the GPU, and on_drives, a part of it, on NVMe. */
+static inline int32_t dts_offload_level(int off, int on_drives) {
+    return (int32_t)(off | on_drives * (DTS_OFFLOAD_ALL + 1));
+}
+
+static inline int dts_offload_on_drives(int32_t level) {
+    return level / (DTS_OFFLOAD_ALL + 1);
+}
+
+/* Where what a bit says rests at a level (dts_offload_target). */
+static inline int dts_offload_target_of(int32_t level, int bit) {
+    const bool drives = (dts_offload_on_drives(level) & bit) != 0;
+    return drives ? DTS_OFFLOAD_NVME : (level & bit) != 0 ? DTS_OFFLOAD_CPU : DTS_OFFLOAD_NONE;
+}
 
 /* Layers of each stage; the walk over all candidates knows none, dynamic programming makes them. */
 typedef struct dts_stage_list {
@@ -67,6 +83,16 @@ int dts_candidate_compare(const dts_candidate *a, const dts_candidate *b);
 
 /* The scenario with the candidate's plan; borrows base's strings and lists. */
 void dts_candidate_apply(const dts_candidate *candidate, const dts_scenario_values *base, dts_scenario_values *out);
+
+/* What the candidate of a scenario's own plan points to; the lists' items are the scenario's. */
+typedef struct dts_own_lists {
+    dts_stage_list stages;
+    dts_layer_list layers;
+} dts_own_lists;
+
+/* The candidate of the scenario's own plan; false: it is illegal, or has an order of passes of its own
+ * (parallelism.schedule names a file), which no candidate says. */
+bool dts_candidate_of(const dts_scenario_values *base, dts_own_lists *lists, dts_candidate *out);
 
 /* Is the candidate the same plan in the other order of ranks (twins.c)? */
 bool dts_candidate_has_twin(const dts_candidate *candidate, const dts_scenario_values *base);

@@ -16,7 +16,7 @@ typedef struct dts_case {
     size_t selection; /* SELECTIVE: of the frame's selections */
     double first;     /* FULL: of the first layers of each chunk only; INFINITY: of all */
     double span;      /* layers of one checkpoint */
-    int offload;      /* dts_offload_bits */
+    int32_t offload;  /* a level of offload */
     int hybrid;       /* shards inside nodes */
     double shards;
     bool fsdp;       /* and not ZeRO-3, which is the same but for the format of reduced gradients */
@@ -104,16 +104,38 @@ typedef struct dts_case_resident {
 
 dts_case_resident dts_case_resident_of(const dts_case *k, const dts_rank_class *c);
 
+/* What a class of ranks does for its offloads, whatever is recomputed. */
+typedef struct dts_case_offloads {
+    dts_case_resident resident;
+    double host_B, drives_B; /* what rests there */
+    double step_s, step_host_s;
+    double parameters_s, gradients_s; /* copies for a pass */
+    double read_s, write_s;           /* from drives: parameters for a pass; to drives: a microbatch's gradients */
+    double activations_read_s, activations_write_s; /* of one byte */
+} dts_case_offloads;
+
+/* Copies, reads and writes, and what rests where; elements: of the rank's shards. Without the step. */
+void dts_case_add_offloads(const dts_case *k, const dts_rank_class *c, double elements, dts_case_offloads *out);
+
+/* Passes beside them; copied_B: of the activations that a microbatch keeps. */
+dts_case_passes dts_case_with_offloads(const dts_case *k, const dts_rank_class *c, const dts_case_offloads *o,
+                                       double copied_B, const dts_schedule_method *method, dts_case_passes p);
+
+/* A step on the CPU, in as many parts as the rank has layers, and one; *host_s: of the CPU alone. */
+double dts_case_cpu_step_s(const dts_case *k, double elements, double *host_s);
+
 /* The memory of a class of ranks, and its bound: into the largest so far. ordered: the simulation's order has these
  * moments, and not those of an order that it makes. */
 void dts_case_memory(const dts_case *k, const dts_rank_class *c, const dts_case_activations *a,
                      const dts_case_resident *r, const dts_moments *moments, bool ordered, dts_estimate *out);
 
-/* Of one rank in the memory of its host: what is there all the time, and of its activations what is there when the
- * schedule keeps most of them, at least. */
-double dts_case_host_static_B(const dts_case *k, const dts_rank_class *c);
+/* Of one rank in the memory of its host, or on drives: what is there all the time. In the memory of its host: of its
+ * activations what is there when the schedule keeps most of them, at least; and what may be there beside all that. */
+double dts_case_resting_B(const dts_case *k, const dts_rank_class *c, int where);
 double dts_case_host_activations_B(const dts_case *k, const dts_rank_class *c, double least_chunk_B, double least);
-/* The memory of the fullest node's host, where a rank of each class holds so much. */
-double dts_case_fullest_host_B(const dts_case *k, const double *rank_B);
+double dts_case_host_more_B(const dts_case *k, const dts_rank_class *c, double kept_B, double most);
+/* What the fullest node's host holds, where a rank of each class holds so much: at least, and at most. */
+double dts_case_least_of_host_B(const dts_case *k, const double *rank_B);
+double dts_case_most_of_host_B(const dts_case *k, const double *rank_B);
 
 #endif

@@ -321,6 +321,7 @@ static dts_status rank(dts_search_context *c, dts_diag *diag) {
             }
         }
     }
+    search->own = search->own < 0 ? DTS_NOWHERE : (long)place[search->own];
     for (int b = 0; b < DTS_RULE_COUNT; b++) {
         long index = search->baselines[b];
         search->baselines[b] = index < 0 ? DTS_NOWHERE : (long)place[index];
@@ -407,7 +408,7 @@ static dts_status choose(const dts_search_context *c, long *chosen, dts_diag *di
 }
 
 /* A plan of the answer whose figures are cheaper ones than those of `dtsim run`: the first of the different answers,
- * all that are asked for where the allocator may not serve the best, or a baseline. */
+ * all that are asked for where the allocator may not serve the best, a baseline, or the scenario's own. */
 static long unsettled(const dts_search_context *c, long chosen) {
     enum { ANSWERS = 3 };
     static const double quick = 1e6; /* tasks: replayed within a second */
@@ -421,7 +422,7 @@ static long unsettled(const dts_search_context *c, long chosen) {
         for (int b = 0; b < DTS_RULE_COUNT; b++) {
             told |= search->baselines[b] == (long)i;
         }
-        told |= chosen == (long)i;
+        told |= chosen == (long)i || search->own == (long)i;
         if (told && !f->as_run && f->outcome.kind == DTS_OUTCOME_SIMULATED) {
             return (long)i;
         }

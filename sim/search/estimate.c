@@ -19,6 +19,7 @@
  *                 activations in host memory: f = max(f, copies), b = max(b, copies); of some layers alone, f and b
  *                 as long as the ways through layers and copies (beside_copies_s)
  *                 gradients there that every microbatch reduces (ZeRO-2, FSDP): b + w = max(b + w, their copies)
+ *                 on drives: the same of all reads of a pass, and of all its writes; with prefetch 0 they come on top
  *                 transfers that block: + 2 v sends
  *   pipeline      m max_c (f + b + w) + bubble(mean f, b, w, latency of a hop), the means without first gathers: a
  *                 stage that waits for activations has its parameters by then                           [1]
@@ -31,7 +32,8 @@
  *                 the parameters
  *                 ZeRO-2: max(last bucket, m (buckets - (f + b + w)) + f), and copies into them in w
  *   step          elements · bytes per element / memory bandwidth and the products of Muon (plan/lower/muon.c), or all
- *                 launches; on the CPU: the longest of copies out, step and copies in
+ *                 launches; on the CPU: the longest of copies out, step, copies in, reads and writes of drives, with
+ *                 one part of these before and behind; with prefetch 0 step, reads and writes one after another
  *   loop          the training loop's own time, less what the GPU has still to do by then
  *   t             = max_c (pipeline + gradients + step) + loop; where one process drives all stages, its one thread
  *                   issues their forward passes and steps one after another, and the loop is all behind them
@@ -63,52 +65,6 @@ static double all_elements(const dts_case *k, const dts_rank_class *c, bool shar
         elements += c->parameters[set] / (sharded ? dts_case_shards(k, set) : 1);
     }
     return elements;
-}
-
-/* What a class of ranks does for its offloads, whatever is recomputed. */
-typedef struct offload_terms {
-    dts_case_resident resident;
-    double host_B; /* dts_case_host_static_B */
-    double step_s, step_host_s;
-    double parameters_s, gradients_s; /* copies for a pass */
-} offload_terms;
-
-/* A pass beside copies of what its layers keep. Where those of the first n of L layers alone are copied, each of them
- * may lag behind or run ahead by L - n layers (plan/lower/offload.c): the longest of all layers, of all copies with a
- * layer before and one behind, and of layers and their copies in turn. head_s: of the head, beside which none is. */
-static double beside_copies_s(const dts_case *k, const dts_rank_class *c, double pass_s, double head_s,
-                              double copies_s) {
-    const double some = (double)k->plan->job.offload->activation_layers;
-    if (!(some > 0)) {
-        return fmax(pass_s, copies_s);
-    }
-    const double each_s = (pass_s - head_s) / fmax(1, c->layers), apart = fmax(1, c->layers - some);
-    const double turns = floor((c->layers - 1) / apart);
-    const double in_turn_s = (c->layers - turns * apart) * each_s + turns * (each_s + copies_s / some);
-    return fmax(pass_s, head_s + fmax(2 * each_s + copies_s, in_turn_s));
-}
-
-static dts_case_passes with_offloads(const dts_case *k, const dts_rank_class *c, const offload_terms *o,
-                                     double copied_B, const dts_schedule_method *method, dts_case_passes p) {
-    const dts_frame *frame = k->frame;
-    if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0) {
-        const double copies_s = copied_B * frame->copy_s, head_s = c->head_forward_s;
-        p.forward_s = beside_copies_s(k, c, p.forward_s, head_s, copies_s);
-        /* a head's backward has two products for each of its forward */
-        p.input_s = beside_copies_s(k, c, p.input_s + p.weight_s, 2 * head_s, copies_s) - p.weight_s;
-    }
-    if ((k->offload & DTS_OFFLOAD_PARAMETERS) != 0) {
-        p.forward_s = fmax(p.forward_s, o->parameters_s);
-        p.input_s = fmax(p.input_s, o->parameters_s - p.weight_s);
-    }
-    if ((k->offload & DTS_OFFLOAD_GRADIENTS) != 0 && dts_case_shards_gradients(k) && !dts_case_defers_reduction(k)) {
-        p.input_s = fmax(p.input_s, o->gradients_s - p.weight_s);
-    }
-    if (k->plan->pipeline > 1 && !dts_plan_overlaps_p2p(k->plan, method)) {
-        p.forward_s += (double)frame->chunks * frame->send_s;
-        p.input_s += (double)frame->chunks * frame->send_s;
-    }
-    return p;
 }
 
 /* Parameters behind the step of ZeRO-1, or what the next iteration's first forward does not hide of them: that of its
@@ -169,15 +125,11 @@ static double exposed_s(const dts_case *k, const dts_rank_class *c, const dts_sc
 
 static double step_s(const dts_case *k, const dts_rank_class *c, double *host_s) {
     const dts_frame *frame = k->frame;
-    const dts_storage *storage = &k->plan->storage;
     const bool owns = dts_case_owns_tensors(k);
     double elements =
         owns ? c->owned[DTS_SET_COMMON] + c->owned[DTS_SET_EXPERTS] : all_elements(k, c, dts_case_shards_optimizer(k));
     if ((k->offload & DTS_OFFLOAD_OPTIMIZER) != 0) {
-        double out_s = (k->offload & DTS_OFFLOAD_GRADIENTS) != 0 ? 0 : elements * storage->gradient_B * frame->copy_s;
-        double in_s = (k->offload & DTS_OFFLOAD_PARAMETERS) != 0 ? 0 : elements * storage->parameter_B * frame->copy_s;
-        *host_s = elements * frame->step.element_B * frame->cpu_step_s;
-        return fmax(fmax(out_s, in_s), *host_s);
+        return dts_case_cpu_step_s(k, elements, host_s);
     }
     double tensors = owns ? c->owned_tensors
                      : dts_case_shards_parameters(k)
@@ -198,19 +150,11 @@ static double step_s(const dts_case *k, const dts_rank_class *c, double *host_s)
     return fmax(launches * dts_gpu_memory_s(gpu, bytes / launches) + matrices.seconds, *host_s);
 }
 
-static offload_terms offload_terms_of(const dts_case *k, const dts_rank_class *c) {
-    const dts_frame *frame = k->frame;
-    offload_terms o = {.resident = dts_case_resident_of(k, c)};
+static dts_case_offloads offloads_of(const dts_case *k, const dts_rank_class *c) {
+    dts_case_offloads o = {.resident = dts_case_resident_of(k, c)};
     o.step_s = step_s(k, c, &o.step_host_s);
     if (k->offload != 0) {
-        double frozen_B = 0;
-        for (int set = 0; set < DTS_SET_COUNT; set++) {
-            frozen_B += c->frozen_B[set] / dts_case_shards(k, set);
-        }
-        const double elements = all_elements(k, c, true);
-        o.parameters_s = (elements * k->plan->storage.parameter_B + frozen_B) * frame->copy_s;
-        o.gradients_s = elements * k->plan->storage.gradient_B * frame->copy_s;
-        o.host_B = dts_case_host_static_B(k, c);
+        dts_case_add_offloads(k, c, all_elements(k, c, true), &o);
     }
     return o;
 }
@@ -240,9 +184,9 @@ static double least_s(const dts_case *k, const dts_rank_class *c, const dts_sche
                        : (k->recompute == DTS_CASE_SELECTIVE ? c->selective[k->selection].way_s : 0);
     double share = 1; /* of the layers, at least */
     if (k->recompute == DTS_CASE_FULL && isfinite(k->first)) {
-        bool alike = dts_model_layers_alike(k->plan->job.model);
-        share =
-            alike && c->layers > 0 ? (double)k->frame->chunks * dts_case_repeated(k, c->fewest_layers) / c->layers : 0;
+        share = k->frame->alike && c->layers > 0
+                    ? (double)k->frame->chunks * dts_case_repeated(k, c->fewest_layers) / c->layers
+                    : 0;
         way_s = 0;
     }
     repeats_s *= share;
@@ -297,17 +241,28 @@ typedef struct class_terms {
     dts_case_activations activations;
 } class_terms;
 
-enum { OFFLOADS = DTS_OFFLOAD_ALL + 1 };
+/* Levels whose terms are kept: those of host memory, those with nothing but activations on drives, and the last one of
+ * the others. */
+enum { WITH_DRIVES = DTS_OFFLOAD_ALL + 1, OTHER = WITH_DRIVES + DTS_OFFLOAD_ACTIVATIONS, OFFLOADS };
+
+static int slot_of(int32_t level) {
+    const int drives = dts_offload_on_drives(level);
+    return drives == 0                         ? (int)level
+           : drives == DTS_OFFLOAD_ACTIVATIONS ? WITH_DRIVES + (level & (DTS_OFFLOAD_ACTIVATIONS - 1))
+                                               : OTHER;
+}
 
 /* Of the last candidate: a walk goes through offloads first, then through recomputations. */
 struct dts_frame_terms {
     int32_t kind, group, recompute;
     const dts_schedule_method *method;
-    class_terms *classes;              /* [class] */
-    offload_terms *offloads[OFFLOADS]; /* [class] */
-    bool has_classes, has_offload[OFFLOADS];
-    double *rank_B;          /* [class], in the memory of its host */
-    double host_B[OFFLOADS]; /* of the fullest host, without activations */
+    class_terms *classes;                  /* [class] */
+    dts_case_offloads *offloads[OFFLOADS]; /* [class] */
+    int32_t level[OFFLOADS];               /* DTS_OFFLOAD_LEVELS: none yet */
+    bool has_classes;
+    double *rank_B;                              /* [class], in the memory of its host */
+    double host_B[OFFLOADS], drives_B[OFFLOADS]; /* of the fullest host, without activations; of its drives */
+    double most_B[OFFLOADS];                     /* of the fullest host, where no activations are offloaded */
 };
 
 dts_status dts_frame_make_terms(dts_frame *out, dts_arena *arena) {
@@ -318,22 +273,58 @@ dts_status dts_frame_make_terms(dts_frame *out, dts_arena *arena) {
     }
     t->classes = dts_arena_array(arena, classes, sizeof *t->classes);
     t->rank_B = dts_arena_array(arena, classes, sizeof *t->rank_B);
-    offload_terms *all = dts_arena_array(arena, OFFLOADS * classes, sizeof *all);
+    dts_case_offloads *all = dts_arena_array(arena, OFFLOADS * classes, sizeof *all);
     for (size_t i = 0; i < OFFLOADS && all != NULL; i++) {
         t->offloads[i] = &all[i * classes];
     }
     return t->classes == NULL || t->rank_B == NULL || all == NULL ? DTS_NOMEM : DTS_OK;
 }
 
+/* Chunks with whole activations, or half of them. */
+static double most_kept(const dts_moments *moments) {
+    double most = 0;
+    for (size_t i = 0; i < moments->count; i++) {
+        most = fmax(most, (double)(moments->items[i].whole + moments->items[i].halves));
+    }
+    return most;
+}
+
+/* What the memory of the fullest host holds at most. An order that the simulation makes may keep all microbatches.
+ * moments: [class] where activations are offloaded. */
+static double most_host_B(const dts_case *k, const dts_frame_terms *t, const dts_moments *moments, bool ordered) {
+    const bool activations = (k->offload & DTS_OFFLOAD_ACTIVATIONS) != 0;
+    double fullest_B = 0;
+    for (int i = 0; i < k->frame->class_count; i++) {
+        const double most = !activations ? 0
+                            : ordered    ? most_kept(&moments[i])
+                                         : k->microbatches * (double)k->frame->chunks;
+        t->rank_B[i] = t->offloads[slot_of(k->offload)][i].host_B +
+                       dts_case_host_more_B(k, &k->frame->classes[i], t->classes[i].activations.kept_B, most);
+        fullest_B = fmax(fullest_B, t->rank_B[i]);
+    }
+    fullest_B *= (double)k->plan->gpus_per_node;
+    if (fullest_B <= k->frame->host_B) { /* that is enough to know */
+        return fullest_B;
+    }
+    return dts_case_most_of_host_B(k, t->rank_B);
+}
+
 static void update_offload(const dts_case *k, dts_frame_terms *t) {
     const dts_frame *frame = k->frame;
-    offload_terms *o = t->offloads[k->offload];
+    const int slot = slot_of(k->offload);
+    dts_case_offloads *o = t->offloads[slot];
     for (int i = 0; i < frame->class_count; i++) {
-        o[i] = offload_terms_of(k, &frame->classes[i]);
+        o[i] = offloads_of(k, &frame->classes[i]);
         t->rank_B[i] = o[i].host_B;
     }
-    t->host_B[k->offload] = k->offload != 0 ? dts_case_fullest_host_B(k, t->rank_B) : 0;
-    t->has_offload[k->offload] = true;
+    t->host_B[slot] = k->offload != 0 ? dts_case_least_of_host_B(k, t->rank_B) : 0;
+    for (int i = 0; i < frame->class_count && slot == OTHER; i++) {
+        t->rank_B[i] = o[i].drives_B;
+    }
+    t->drives_B[slot] = slot == OTHER ? dts_case_least_of_host_B(k, t->rank_B) : 0;
+    const bool asked = k->offload != 0 && (k->offload & DTS_OFFLOAD_ACTIVATIONS) == 0 && frame->read_s > 0;
+    t->most_B[slot] = asked ? most_host_B(k, t, NULL, true) : 0;
+    t->level[slot] = k->offload;
 }
 
 /* Brings the frame's terms up to the candidate, but for its offload. */
@@ -345,7 +336,7 @@ static dts_frame_terms *classes_for(const dts_case *k, const dts_candidate *cand
     const bool same_sharding = t->has_classes && t->kind == k->kind && t->group == v[DTS_AXIS_SHARD_GROUP];
     if (!same_sharding) {
         for (int i = 0; i < OFFLOADS; i++) {
-            t->has_offload[i] = false;
+            t->level[i] = DTS_OFFLOAD_LEVELS;
         }
     }
     if (!same_sharding || t->recompute != v[DTS_AXIS_RECOMPUTE] || t->method != method) {
@@ -369,7 +360,7 @@ static dts_frame_terms *classes_for(const dts_case *k, const dts_candidate *cand
 static const dts_frame_terms *terms_for(const dts_case *k, const dts_candidate *candidate,
                                         const dts_schedule_method *method) {
     dts_frame_terms *t = classes_for(k, candidate, method);
-    if (!t->has_offload[k->offload]) {
+    if (t->level[slot_of(k->offload)] != k->offload) {
         update_offload(k, t);
     }
     return t;
@@ -387,16 +378,17 @@ static double most_whole(const dts_moments *moments) {
  * the simulation makes. A simulation of one replica counts each of its stages as often as its node has GPUs of any
  * stage at most; one of all ranks counts those that are there, of which some node has the average at least. */
 static double least_host_B(const dts_case *k, const dts_frame_terms *t, const dts_moments *moments, bool ordered) {
-    if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) == 0) {
-        return t->host_B[k->offload];
+    const int slot = slot_of(k->offload);
+    if (dts_offload_target_of(k->offload, DTS_OFFLOAD_ACTIVATIONS) != DTS_OFFLOAD_CPU) {
+        return t->host_B[slot];
     }
     for (int i = 0; i < k->frame->class_count; i++) {
         const double most = most_whole(&moments[i]), least = ordered ? most : fmin(1, most);
         const double chunk_B = t->classes[i].activations.least_chunk_B;
         t->rank_B[i] =
-            t->offloads[k->offload][i].host_B + dts_case_host_activations_B(k, &k->frame->classes[i], chunk_B, least);
+            t->offloads[slot][i].host_B + dts_case_host_activations_B(k, &k->frame->classes[i], chunk_B, least);
     }
-    return dts_case_fullest_host_B(k, t->rank_B);
+    return dts_case_least_of_host_B(k, t->rank_B);
 }
 
 double dts_frame_least_estimate_s(const dts_frame *frame, const dts_candidate *candidate,
@@ -447,9 +439,9 @@ static double time_s(const dts_case *k, const dts_frame_terms *t, const dts_sche
     double tail_s = 0, issued_s = 0, stepped_s = 0, loop_s = 0;
     for (int i = 0; i < frame->class_count; i++) {
         const dts_rank_class *c = &frame->classes[i];
-        const offload_terms *o = &t->offloads[k->offload][i];
+        const dts_case_offloads *o = &t->offloads[slot_of(k->offload)][i];
         const double copied_B = t->classes[i].activations.copied_B;
-        const dts_case_passes p = with_offloads(k, c, o, copied_B, method, t->classes[i].alone);
+        const dts_case_passes p = dts_case_with_offloads(k, c, o, copied_B, method, t->classes[i].alone);
         const double ranks = (double)(c->last - c->first + 1) / (double)frame->plan->pipeline;
         mean->forward_s += ranks * (p.forward_s - p.first_forward_s);
         mean->input_s += ranks * (p.input_s - p.first_input_s);
@@ -494,22 +486,26 @@ dts_estimate dts_frame_estimate(const dts_frame *frame, const dts_candidate *can
         const dts_moments *of = made != NULL ? &made[c->first] : &moments[i];
         out.least_time_s = fmax(out.least_time_s, t->classes[i].least_s);
         for (int rank = c->first; rank <= (made != NULL ? c->last : c->first); rank++, of++) {
-            dts_case_memory(&k, c, &t->classes[i].activations, &t->offloads[k.offload][i].resident, of, ordered, &out);
+            dts_case_memory(&k, c, &t->classes[i].activations, &t->offloads[slot_of(k.offload)][i].resident, of,
+                            ordered, &out);
         }
     }
     out.least_time_s *= 1 - 1e-6; /* kernels are rounded to picoseconds */
     /* halves that are left wait on the GPU */
     out.least_host_B = least_host_B(&k, t, moments, ordered && !method->splits_backward);
+    out.least_drives_B = t->drives_B[slot_of(k.offload)];
+    const bool moves = (k.offload & DTS_OFFLOAD_ACTIVATIONS) != 0 && frame->read_s > 0;
+    out.most_host_B = moves ? most_host_B(&k, t, moments, ordered) : t->most_B[slot_of(k.offload)];
     return out;
 }
 
 void dts_class_estimate(const dts_frame *frame, const dts_candidate *candidate, const dts_schedule_method *method,
                         const dts_rank_class *c, const dts_moments *moments, double *busy_s, double *memory_B) {
     dts_case k = case_make(frame, candidate);
-    const offload_terms o = offload_terms_of(&k, c);
+    const dts_case_offloads o = offloads_of(&k, c);
     const dts_case_passes alone = dts_case_passes_of(&k, c, method->splits_backward);
     const dts_case_activations a = dts_case_activations_of(&k, c, &alone, method->splits_backward);
-    const dts_case_passes p = with_offloads(&k, c, &o, a.copied_B, method, alone);
+    const dts_case_passes p = dts_case_with_offloads(&k, c, &o, a.copied_B, method, alone);
     dts_estimate fullest = {0};
     dts_case_memory(&k, c, &a, &o.resident, moments, true, &fullest);
     *busy_s = k.microbatches * (p.forward_s + p.input_s + p.weight_s) + exposed_s(&k, c, method, &p) + o.step_s;

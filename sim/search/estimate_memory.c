@@ -10,7 +10,9 @@
  *                   or static + a head's outputs of all microbatches + their copy, where a step returns them [2];
  *                   gradients that reductions make first count in the step only
  *   bound, host   = the fullest node's sum over its GPUs of what rests in host memory all the time [1], and of the
- *                   activations that are out when a chunk's last layer begins
+ *                   activations that are out when a chunk's last layer begins, less a chunk in a pipeline
+ *   bound, drives = the same of what rests on NVMe, without activations
+ *   most, host    = the bound, all that chunks keep, and all that passes through host memory on its way to drives
  *
  * The order of the schedule is the order of the stream in which memory is counted, so that no simulation needs less
  * (tests/property/test_search.c).
@@ -345,13 +347,40 @@ void dts_case_memory(const dts_case *k, const dts_rank_class *c, const dts_case_
     out->least_memory_B = fmax(out->least_memory_B, least_B * (1 - 1e-9) - 1024);
 }
 
-/* What is offloaded, and what a step on the CPU needs beside it [1]. Whole bytes of each, as there. */
-double dts_case_host_static_B(const dts_case *k, const dts_rank_class *c) {
+/* Pinned buffers between drives and GPU [1]. */
+static double drive_buffers_B(const dts_case *k) {
     const dts_storage *storage = &k->plan->storage;
-    const bool parameters = (k->offload & DTS_OFFLOAD_PARAMETERS) != 0;
-    const bool gradients = (k->offload & DTS_OFFLOAD_GRADIENTS) != 0;
-    const bool optimizer = (k->offload & DTS_OFFLOAD_OPTIMIZER) != 0;
-    double bytes = 0;
+    double elements = 0, bytes = 0; /* of the largest part: trained, and with what is not */
+    for (int part = 0; part < DTS_PART_COUNT; part++) {
+        const dts_part_cost *cost = &k->frame->costs.parts[part];
+        double trained = 0, all_B = 0;
+        for (int set = 0; set < DTS_SET_COUNT; set++) {
+            const double shards = dts_case_shards(k, set);
+            trained += cost->parameters[set] / shards;
+            all_B += (cost->parameters[set] * storage->parameter_B + cost->frozen_B[set]) / shards;
+        }
+        elements = fmax(elements, trained);
+        bytes = fmax(bytes, all_B);
+    }
+    const double element_B = storage->optimizer_B + storage->gradient_B + storage->parameter_B;
+    const bool parameters = dts_offload_target_of(k->offload, DTS_OFFLOAD_PARAMETERS) == DTS_OFFLOAD_NVME;
+    const bool optimizer = dts_offload_target_of(k->offload, DTS_OFFLOAD_OPTIMIZER) == DTS_OFFLOAD_NVME;
+    const double buffers = (double)k->plan->job.offload->prefetch + 1;
+    return (parameters ? floor(buffers * bytes) : 0) + (optimizer ? floor(buffers * elements * element_B) : 0);
+}
+
+/* What is offloaded, and what a step on the CPU needs beside it [1]. Whole bytes of each, as there. */
+double dts_case_resting_B(const dts_case *k, const dts_rank_class *c, int where) {
+    const dts_storage *storage = &k->plan->storage;
+    const bool parameters = dts_offload_target_of(k->offload, DTS_OFFLOAD_PARAMETERS) == where;
+    const bool gradients = dts_offload_target_of(k->offload, DTS_OFFLOAD_GRADIENTS) == where;
+    const bool optimizer = dts_offload_target_of(k->offload, DTS_OFFLOAD_OPTIMIZER) == where;
+    const bool steps = (k->offload & DTS_OFFLOAD_OPTIMIZER) != 0;
+    const bool copies = optimizer && (k->offload & DTS_OFFLOAD_PARAMETERS) == 0;
+    const bool arrive = steps && where == DTS_OFFLOAD_CPU && (k->offload & DTS_OFFLOAD_GRADIENTS) == 0;
+    const int buffered = DTS_OFFLOAD_PARAMETERS | DTS_OFFLOAD_OPTIMIZER;
+    double bytes =
+        where == DTS_OFFLOAD_CPU && (dts_offload_on_drives(k->offload) & buffered) != 0 ? drive_buffers_B(k) : 0;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         const double shards = dts_case_shards(k, set);
         const double stepped = c->parameters[set] / (dts_case_shards_optimizer(k) ? shards : 1);
@@ -359,18 +388,19 @@ double dts_case_host_static_B(const dts_case *k, const dts_rank_class *c) {
         bytes += parameters ? floor(c->parameters[set] * storage->parameter_B / shards) : 0;
         bytes += gradients ? floor(c->parameters[set] * storage->gradient_B / shards) : 0;
         bytes += optimizer ? floor(stepped * storage->optimizer_B) : 0;
-        bytes += optimizer && !parameters ? floor(stepped * storage->parameter_B) : 0;
-        bytes += optimizer && !gradients ? floor(stepped * storage->gradient_B) : 0;
+        bytes += copies ? floor(stepped * storage->parameter_B) : 0;
+        bytes += arrive ? floor(stepped * storage->gradient_B) : 0;
     }
     return bytes;
 }
 
 /* A layer's forward pass waits until the activations of the layer before the prefetched ones are out, and copies leave
- * in turn. */
+ * in turn. Ranks of a pipeline do not hold most of them at the same moment: one that is in a backward pass, or begins a
+ * forward pass, has a chunk less. */
 double dts_case_host_activations_B(const dts_case *k, const dts_rank_class *c, double least_chunk_B, double least) {
     const dts_offload *offload = k->plan->job.offload;
     const double layers = c->fewest_layers, out = layers - 1 - (double)offload->prefetch;
-    if ((k->offload & DTS_OFFLOAD_ACTIVATIONS) == 0 || !(least >= 1)) {
+    if (dts_offload_target_of(k->offload, DTS_OFFLOAD_ACTIVATIONS) != DTS_OFFLOAD_CPU || !(least >= 1)) {
         return 0;
     }
     if (offload->activation_layers > 0) {
@@ -383,12 +413,57 @@ double dts_case_host_activations_B(const dts_case *k, const dts_rank_class *c, d
     const double newest = full ? 0 : out / layers; /* not every layer has a checkpoint */
     /* what a chunk received stays in its buffer */
     const double received_B = dts_plan_buffers_microbatches(k->plan) ? k->frame->costs.boundary_B : 0;
-    return floor((least - 1 + newest) * fmax(0, least_chunk_B - received_B));
+    const double chunks = least - (k->plan->pipeline > 1 ? 2 : 1) + newest;
+    return floor(fmax(0, chunks) * fmax(0, least_chunk_B - received_B));
+}
+
+/* Of what all chunks of a rank keep, that of the largest, where layers are alike; else all. */
+static double largest_share(const dts_case *k, const dts_rank_class *c) {
+    const double layers = c->layers - ((double)k->frame->chunks - 1) * c->fewest_layers;
+    return c->layers > 0 && k->frame->alike ? layers / c->layers : 1;
+}
+
+/* Activations in host memory on their way to drives and back: as many as the schedule keeps, and those of a pass that
+ * come back. In chunks of more layers than copies may lag behind, the forward of a layer waits until those of earlier
+ * ones are on the drives (plan/lower/offload.c). */
+static double passing_B(const dts_case *k, const dts_rank_class *c, double chunk_B, double most) {
+    const dts_offload *offload = k->plan->job.offload;
+    const bool waits = offload->activation_layers == 0 && c->fewest_layers > (double)offload->prefetch + 1;
+    return (waits ? 2 : most + 1) * chunk_B;
+}
+
+/* most: chunks of a microbatch of which the schedule keeps activations. Nothing holds up gradients that wait for
+ * drives. A rank with both ends has a second copy of tied embeddings in some plans; what the optimizer keeps beside
+ * moments is there, too. */
+double dts_case_host_more_B(const dts_case *k, const dts_rank_class *c, double kept_B, double most) {
+    const dts_model *model = k->plan->job.model;
+    const dts_storage *storage = &k->plan->storage;
+    const int activations = dts_offload_target_of(k->offload, DTS_OFFLOAD_ACTIVATIONS);
+    const int gradients = dts_offload_target_of(k->offload, DTS_OFFLOAD_GRADIENTS);
+    const double summed_B = fmax(storage->gradient_B, storage->reduce_B);
+    const double gradient_B = gradients == DTS_OFFLOAD_NVME  ? k->microbatches * summed_B
+                              : gradients == DTS_OFFLOAD_CPU ? summed_B - storage->gradient_B
+                                                             : 0;
+    const double chunk_B = largest_share(k, c) * kept_B + c->saved_B;
+    double bytes = (k->offload & DTS_OFFLOAD_OPTIMIZER) != 0 ? c->statistics * DTS_FP32_B : 0;
+    bytes += activations == DTS_OFFLOAD_CPU    ? most * chunk_B
+             : activations == DTS_OFFLOAD_NVME ? passing_B(k, c, chunk_B, most)
+                                               : 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        bytes += c->parameters[set] * gradient_B / dts_case_shards(k, set);
+    }
+    const bool ends = model->tied_embeddings && c->embedding && c->head;
+    const double element_B = storage->parameter_B + storage->gradient_B + storage->optimizer_B;
+    return bytes + (ends ? (double)model->vocab * (double)model->hidden / (double)k->plan->tensor * element_B : 0);
 }
 
 /* A simulation of one replica counts each of its stages as often as its node has GPUs of any stage at most; one of all
  * ranks counts those that are there, of which some node has the average at least. */
-double dts_case_fullest_host_B(const dts_case *k, const double *rank_B) {
+typedef struct of_host {
+    double folded_B, average_B;
+} of_host;
+
+static of_host of_host_of(const dts_case *k, const double *rank_B) {
     const dts_plan *plan = k->plan;
     double all_B = 0, node_B = 0, fullest_B = 0;
     int64_t node = -1;
@@ -401,7 +476,16 @@ double dts_case_fullest_host_B(const dts_case *k, const double *rank_B) {
             all_B += rank_B[i];
         }
     }
-    fullest_B *= (double)plan->same_stage_per_node;
-    all_B *= (double)plan->gpus_per_node / (double)plan->pipeline;
-    return fmin(fullest_B, all_B) * (1 - 1e-9);
+    return (of_host){fullest_B * (double)plan->same_stage_per_node,
+                     all_B * (double)plan->gpus_per_node / (double)plan->pipeline};
+}
+
+double dts_case_least_of_host_B(const dts_case *k, const double *rank_B) {
+    const of_host h = of_host_of(k, rank_B);
+    return fmin(h.folded_B, h.average_B) * (1 - 1e-9);
+}
+
+double dts_case_most_of_host_B(const dts_case *k, const double *rank_B) {
+    const of_host h = of_host_of(k, rank_B);
+    return fmax(h.folded_B, h.average_B) * (1 + 1e-9);
 }

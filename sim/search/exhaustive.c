@@ -38,7 +38,7 @@ static void learn(const dts_search_context *c, family *families) {
     for (size_t i = 0; i < c->search->count; i++) {
         const dts_finding *f = &c->search->findings[i];
         family *of = &families[dts_layouts_family(&c->search->space, &f->candidate)];
-        if (f->outcome.kind == DTS_OUTCOME_SIMULATED) {
+        if (f->outcome.kind == DTS_OUTCOME_SIMULATED && f->estimate.time_s > 0) { /* the scenario's own may have none */
             of->simulated_s += f->outcome.figures.iteration_time_s;
             of->estimated_s += f->estimate.time_s;
         }

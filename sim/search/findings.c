@@ -102,8 +102,10 @@ double dts_layouts_score(const dts_search_context *c, const dts_estimate *estima
     return (memory ? estimate->memory_B : estimate->time_s) * penalty;
 }
 
+/* Of the node's host or its drives. */
 static double least_host_fill(const dts_search_context *c, const dts_estimate *estimate) {
-    return estimate->least_host_B > 0 ? estimate->least_host_B / c->host_B : 0;
+    const double host = estimate->least_host_B > 0 ? estimate->least_host_B / c->host_B : 0;
+    return estimate->least_drives_B > 0 ? fmax(host, estimate->least_drives_B / c->drives_B) : host;
 }
 
 double dts_layouts_least_fill(const dts_search_context *c, const dts_estimate *estimate) {

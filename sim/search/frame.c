@@ -422,10 +422,16 @@ static void cost_host(dts_frame *frame) {
     const dts_cluster *cluster = plan->job.cluster;
     frame->step = dts_step_work_of(plan);
     frame->captured = dts_stack_captures_all(plan->job.stack);
-    double host_Bps = dts_cluster_host(cluster).memory_bandwidth_Bps / (double)plan->gpus_per_node;
-    double pcie_Bps = cluster->gpu.pcie_bandwidth_Bps /
-                      (double)(cluster->host.gpus_per_pcie_switch > 0 ? cluster->host.gpus_per_pcie_switch : 1);
+    const dts_host host = dts_cluster_host(cluster);
+    frame->host_B = host.memory_B;
+    double host_Bps = host.memory_bandwidth_Bps / (double)plan->gpus_per_node;
+    const double behind = fmin((double)cluster->host.gpus_per_pcie_switch, (double)plan->gpus_per_node);
+    double pcie_Bps = cluster->gpu.pcie_bandwidth_Bps / fmax(behind, 1);
     frame->copy_s = host_Bps > 0 && pcie_Bps > 0 ? 1 / fmin(host_Bps, pcie_Bps) : 0;
+    if (host.nvme_capacity_B > 0) {
+        frame->read_s = (double)plan->gpus_per_node / fmin(host.nvme_read_Bps, host.memory_bandwidth_Bps);
+        frame->write_s = (double)plan->gpus_per_node / fmin(host.nvme_write_Bps, host.memory_bandwidth_Bps);
+    }
     double process_Bps = dts_plan_cpu_step_Bps(plan);
     double cpu_Bps = process_Bps > 0 ? fmin(host_Bps, process_Bps) : host_Bps;
     frame->cpu_step_s = cpu_Bps > 0 ? 1 / cpu_Bps : 0;
@@ -529,6 +535,7 @@ dts_status dts_frame_make(const dts_plan *plan, const dts_block_costs *costs, dt
         return dts_diag_nomem(diag);
     }
     out->classes = classes;
+    out->alike = dts_model_layers_alike(plan->job.model);
     out->least_slowest = dts_least_slowest(plan, costs->slowest);
     for (int fsdp = 0; fsdp < 2; fsdp++) { /* whatever the kind of the outline */
         const dts_job *job = &plan->job;

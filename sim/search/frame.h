@@ -105,10 +105,13 @@ typedef struct dts_frame {
     int64_t chunks;          /* per rank */
     int64_t group;           /* replicas of one node, the group of hybrid sharding; 0: none */
     bool captured;           /* CUDA graphs launch all kernels */
+    bool alike;              /* all layers are */
     double least_estimate_s; /* of the closed forms of all candidates */
     double send_s;           /* from stage to stage, with the gather behind it */
     dts_step_work step;
     double copy_s;               /* between GPU and host memory, s/B */
+    double read_s, write_s;      /* of the node's drives, with as many others as GPUs share them, s/B; 0: none */
+    double host_B;               /* memory of a node's host */
     double cpu_step_s;           /* step on the CPU, s/B */
     dts_frame_owners *owners;    /* room to hand out tensors; NULL: no rank owns whole ones */
     struct dts_pace_cache *pace; /* lengths of orders that have no formula; NULL: theirs are near enough */
@@ -129,7 +132,8 @@ size_t dts_frame_selection(const dts_frame *frame, int32_t recompute);
 typedef struct dts_estimate {
     double time_s, memory_B; /* of live tensors on the fullest GPU */
     double least_time_s, least_memory_B;
-    double least_host_B; /* in the memory of the fullest node's host */
+    double least_host_B, least_drives_B; /* in the memory of the fullest node's host, and on its drives */
+    double most_host_B;                  /* no simulation has more there; where the cluster has drives, else 0 */
 } dts_estimate;
 
 /* What the time of no candidate undercuts that differs from this one in its offload alone. */

@@ -1,7 +1,7 @@
 /* The space of layouts, from the first look at all candidates to the ranked answer:
  *   1. a walk over all legal candidates keeps the best by closed form, the best of each plain baseline, and drops what
  * is proven not to fit;
- *   2. the baselines are simulated: what a method finds has to beat them;
+ *   2. the baselines and the scenario's own plan are simulated: what a method finds has to beat them;
  *   3. the method simulates what it chooses;
  *   4. what became of the others is counted, now that the best is known. */
 #include <math.h>
@@ -50,7 +50,8 @@ void dts_search_free(dts_search *search) {
 
 size_t dts_layouts_families(const dts_layout_space *space) {
     return (size_t)ACTIVATION_KINDS * TENSOR_KINDS * (space->axes[DTS_AXIS_SCHEDULE].count + 1) *
-           space->axes[DTS_AXIS_DATA_PARALLEL].count;
+               space->axes[DTS_AXIS_DATA_PARALLEL].count +
+           1;
 }
 
 size_t dts_layouts_family(const dts_layout_space *space, const dts_candidate *candidate) {
@@ -60,6 +61,9 @@ size_t dts_layouts_family(const dts_layout_space *space, const dts_candidate *ca
         v[DTS_AXIS_PIPELINE] == 1 ? 0 : 1 + dts_layout_space_find(space, DTS_AXIS_SCHEDULE, v[DTS_AXIS_SCHEDULE]);
     int64_t node = dts_cluster_joined(&space->base->cluster);
     size_t tensor = v[DTS_AXIS_TENSOR] == 1 ? 0 : (v[DTS_AXIS_TENSOR] <= node ? 1 : 2);
+    if (kind == space->axes[DTS_AXIS_DATA_PARALLEL].count || schedule > space->axes[DTS_AXIS_SCHEDULE].count) {
+        return dts_layouts_families(space) - 1;
+    }
     const size_t activations = (v[DTS_AXIS_OFFLOAD] & DTS_OFFLOAD_ACTIVATIONS) != 0;
     return ((schedule * space->axes[DTS_AXIS_DATA_PARALLEL].count + kind) * TENSOR_KINDS + tensor) * ACTIVATION_KINDS +
            activations;
@@ -74,6 +78,8 @@ typedef struct look {
     dts_top baselines[DTS_RULE_COUNT];
     dts_top nearest;
     uint64_t no_memory;
+    dts_estimate own;   /* of the scenario's own plan … */
+    bool has_own;       /* … where it is among those of the walk */
     dts_leasts *leasts; /* NULL: not wanted */
     dts_branches *branches;
     bool failed;
@@ -98,7 +104,7 @@ static bool is_baseline(const dts_search_context *c, dts_rule baseline, const dt
     bool whole = v[DTS_AXIS_TENSOR] == 1 && v[DTS_AXIS_PIPELINE] == 1;
     bool sharded = kind == DTS_DP_FSDP || kind == DTS_DP_ZERO3;
     size_t count = 0;
-    if (!dts_candidate_is_plain(candidate) || v[DTS_AXIS_OFFLOAD] != 0) {
+    if (v[DTS_AXIS_OFFLOAD] != 0 || !dts_candidate_is_plain(candidate)) {
         return false;
     }
     switch (baseline) {
@@ -176,6 +182,10 @@ static void look_at(void *context, const dts_candidate *candidate, const dts_est
         if (is_baseline(l->c, (dts_rule)b, candidate)) {
             dts_top_add(&l->baselines[b], baseline_score(l->c, (dts_rule)b, candidate, estimate), candidate, estimate);
         }
+    }
+    if (l->c->has_own && dts_candidate_compare(candidate, &l->c->own.candidate) == 0) {
+        l->own = *estimate;
+        l->has_own = true;
     }
     const double fill = dts_layouts_least_fill(l->c, estimate);
     if (fill > 1) {
@@ -272,11 +282,14 @@ static dts_status first_walk(dts_search_context *c, dts_top *baselines, dts_diag
     look *looks = NULL;
     const dts_layout_watch watch = {.visit = look_at, .passes = passes ? is_behind : NULL};
     dts_walk_counts total;
+    bool own_found = false;
     dts_status status = behind == NULL ? DTS_NOMEM : looks_new(c, pairs, passes ? behind : NULL, &looks);
     status = status == DTS_OK ? dts_layouts_walk(c, &watch, looks, sizeof *looks, &total, diag) : dts_diag_nomem(diag);
     if (status == DTS_OK) {
         for (size_t i = 0; i < pairs; i++) {
             c->search->counts.no_memory += looks[i].no_memory;
+            c->own.estimate = looks[i].has_own ? looks[i].own : c->own.estimate;
+            own_found = own_found || looks[i].has_own;
             status = looks[i].failed ? dts_diag_nomem(diag) : status;
             dts_top_merge(&c->nearest, &looks[i].nearest);
             dts_branches_sort(&c->branches[i]);
@@ -285,7 +298,7 @@ static dts_status first_walk(dts_search_context *c, dts_top *baselines, dts_diag
             }
         }
         c->passed = total.passed;
-        c->search->counts.legal = total.legal;
+        c->search->counts.legal = total.legal + (c->has_own && !own_found);
         c->search->counts.illegal = total.illegal;
         memcpy(c->search->counts.illegal_reason, total.reason, sizeof total.reason);
     }
@@ -336,6 +349,23 @@ static dts_status go_on(dts_search_context *c, const dts_search_method *method, 
     return status == DTS_OK ? dts_layouts_conclude(c, diag) : status;
 }
 
+static void free_context(dts_search_context *c) {
+    dts_top_free(&c->best);
+    dts_top_free(&c->nearest);
+    free(c->screened);
+    for (size_t i = 0; i < dts_layout_space_pairs(&c->search->space); i++) {
+        if (c->leasts != NULL) {
+            free(c->leasts[i].items);
+        }
+        if (c->branches != NULL) {
+            dts_branches_free(&c->branches[i]);
+        }
+    }
+    free(c->leasts);
+    free(c->branches);
+    dts_layouts_free_caches(c);
+}
+
 dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, dts_diag *diag) {
     if (request->base->training.mode != DTS_MODE_TRAIN) {
         return dts_diag_error(diag, NULL, "training.mode", "use `dtsim sweep`, or mode: train",
@@ -359,7 +389,8 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
     dts_search_context c = {.request = request, .search = search, .simulations = request->simulations};
     const dts_cluster *cluster = &request->base->cluster;
     c.host_B = dts_cluster_host(cluster).memory_B;
-    c.capacity_B = cluster->gpu.memory_B - cluster->gpu.context_B - dts_stack_context_B(&request->base->stack, cluster);
+    c.drives_B = dts_cluster_host(cluster).nvme_capacity_B;
+    c.capacity_B = dts_layout_space_gpu_B(request->base);
     dts_top baselines[DTS_RULE_COUNT] = {{0}};
     dts_status status =
         dts_layout_space_make(request->base, request->restrictions, request->restriction_count, &search->space, diag);
@@ -373,11 +404,16 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
     if (status == DTS_OK && dts_top_new(KEPT_NEAREST, &c.nearest) != DTS_OK) {
         status = dts_diag_nomem(diag);
     }
-    status = status == DTS_OK ? first_walk(&c, baselines, diag) : status;
+    search->own = DTS_NOWHERE;
+    if (status == DTS_OK) {
+        dts_layouts_find_own(&c);
+        status = first_walk(&c, baselines, diag);
+    }
     for (int b = 0; b < DTS_RULE_COUNT && status == DTS_OK; b++) {
         search->baselines[b] = DTS_NOWHERE;
         status = request->only_here ? DTS_OK : simulate_baseline(&c, (dts_rule)b, &baselines[b], diag);
     }
+    status = status == DTS_OK ? dts_layouts_simulate_own(&c, diag) : status;
     status = status == DTS_OK ? method->run(&c, diag) : status;
     status = status == DTS_OK ? dts_layouts_simulate_nearest(&c, diag) : status;
     status = status == DTS_OK ? dts_layouts_lift(&c, diag) : status;
@@ -390,20 +426,7 @@ dts_status dts_layouts_run(const dts_search_request *request, dts_search **out, 
     for (int b = 0; b < DTS_RULE_COUNT; b++) {
         dts_top_free(&baselines[b]);
     }
-    dts_top_free(&c.best);
-    dts_top_free(&c.nearest);
-    free(c.screened);
-    for (size_t i = 0; i < dts_layout_space_pairs(&search->space); i++) {
-        if (c.leasts != NULL) {
-            free(c.leasts[i].items);
-        }
-        if (c.branches != NULL) {
-            dts_branches_free(&c.branches[i]);
-        }
-    }
-    free(c.leasts);
-    free(c.branches);
-    dts_layouts_free_caches(&c);
+    free_context(&c);
     if (status != DTS_OK) {
         dts_search_free(search);
         return status;

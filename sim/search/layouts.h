@@ -46,16 +46,18 @@ enum { DTS_LAYOUTS_LARGE = 1000000 };
 struct dts_search_context {
     const dts_search_request *request;
     dts_search *search;
-    size_t simulations;     /* of request, or what is left when the search goes on */
-    double capacity_B;      /* for live tensors: the GPU's memory without the context */
-    double host_B;          /* of a node's host */
-    size_t capacity;        /* of search->findings */
-    dts_top best;           /* by closed form, the best of each family that may fit */
-    bool passed;            /* the first walk left out what is behind all of these, uncounted */
-    dts_top nearest;        /* of what is proven not to fit: that lacks least by its bounds */
-    dts_leasts *leasts;     /* [pair]; none where only_here */
-    dts_branches *branches; /* [pair] */
-    dts_screened *screened; /* in the order in which they were chosen */
+    size_t simulations;      /* of request, or what is left when the search goes on */
+    double capacity_B;       /* for live tensors: the GPU's memory without the context */
+    double host_B, drives_B; /* of a node's host, and of its drives */
+    size_t capacity;         /* of search->findings */
+    dts_top best;            /* by closed form, the best of each family that may fit */
+    dts_ranked own;          /* the scenario's own plan */
+    bool has_own;            /* it is a candidate */
+    bool passed;             /* the first walk left out what is behind all of these, uncounted */
+    dts_top nearest;         /* of what is proven not to fit: that lacks least by its bounds */
+    dts_leasts *leasts;      /* [pair]; none where only_here */
+    dts_branches *branches;  /* [pair] */
+    dts_screened *screened;  /* in the order in which they were chosen */
     size_t screened_count, screened_capacity;
     dts_block_cache **caches; /* that no simulation uses now; what they hold speeds up similar candidates */
     size_t cache_count;
@@ -66,7 +68,8 @@ struct dts_search_context {
 
 /* Candidates of one family have the same schedule (or a single stage), share parameters in the same way, have tensor
  * parallelism inside a node, across nodes or none, and offload activations or do not: what the closed form leaves out
- * is much the same for them. Below dts_layouts_families. */
+ * is much the same for them. The last family is of what has a schedule or a kind that the space does not hold. Below
+ * dts_layouts_families. */
 size_t dts_layouts_family(const dts_layout_space *space, const dts_candidate *candidate);
 /* The first of count families, one after another, to which candidates may belong that begin with these values, up to
  * the axis of sharding at least. */
@@ -115,6 +118,14 @@ long dts_layouts_best(const dts_search_context *c);
 /* By what candidates are ranked before they are simulated, and what it is at least. */
 double dts_layouts_score(const dts_search_context *c, const dts_estimate *estimate);
 double dts_layouts_least(const dts_search_context *c, const dts_estimate *estimate);
+
+/* The scenario's own plan becomes a candidate unless the user's restrictions leave it out, and is simulated (own.c). */
+void dts_layouts_find_own(dts_search_context *c);
+dts_status dts_layouts_simulate_own(dts_search_context *c, dts_diag *diag);
+
+/* Axes that change nothing take their first value, as in the walk over all candidates: one plan has one name and is
+ * simulated once. */
+dts_candidate dts_layouts_settled(const dts_search_context *c, const dts_candidate *of);
 
 /* How full what a plan needs makes the GPU and the node's host at least, whichever is fuller: above 1 it does not fit.
  */

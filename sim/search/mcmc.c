@@ -95,34 +95,6 @@ static bool start(const dts_search_context *c, int index, markov_chain *chain) {
     return random_start(c, chain);
 }
 
-static void take_first(const dts_layout_space *space, dts_layout_axis axis, dts_candidate *out) {
-    out->value[axis] = space->axes[axis].items[0];
-}
-
-/* Axes that change nothing take their first value, as in the walk over all candidates: one plan has one name and is
- * simulated once. A chain itself keeps them: they count as soon as another axis changes. */
-static dts_candidate settled(const dts_search_context *c, const dts_candidate *of) {
-    dts_candidate made = *of, *out = &made;
-    const dts_layout_space *space = &c->search->space;
-    int32_t *v = out->value;
-    const int64_t data = dts_candidate_data(out, c->request->base);
-    if (v[DTS_AXIS_PIPELINE] == 1) {
-        take_first(space, DTS_AXIS_SCHEDULE, out);
-        take_first(space, DTS_AXIS_PARTITION, out);
-    }
-    if (v[DTS_AXIS_PIPELINE] == 1 || data == 1) {
-        take_first(space, DTS_AXIS_ORDER, out);
-    }
-    if (v[DTS_AXIS_TENSOR] == 1) {
-        take_first(space, DTS_AXIS_SEQUENCE, out);
-    }
-    const int sharded = DTS_OFFLOAD_PARAMETERS | DTS_OFFLOAD_GRADIENTS; /* what can be offloaded of shards only */
-    if (data == 1 && v[DTS_AXIS_CONTEXT] == 1 && (v[DTS_AXIS_OFFLOAD] & sharded) == 0) {
-        take_first(space, DTS_AXIS_DATA_PARALLEL, out);
-    }
-    return made;
-}
-
 /* Simulates what the chains stand at, all at a time. */
 static dts_status measure(dts_search_context *c, const dts_candidate *of, const bool *asked, double *costs,
                           dts_diag *diag) {
@@ -131,7 +103,7 @@ static dts_status measure(dts_search_context *c, const dts_candidate *of, const 
     size_t count = 0;
     for (int i = 0; i < CHAINS; i++) {
         bool again = !asked[i];
-        plans[i] = again ? (dts_candidate){0} : settled(c, &of[i]);
+        plans[i] = again ? (dts_candidate){0} : dts_layouts_settled(c, &of[i]);
         for (size_t k = 0; k < count && !again; k++) {
             again = dts_candidate_compare(&batch[k].candidate, &plans[i]) == 0;
         }

@@ -79,8 +79,8 @@ typedef struct dts_search_request {
     const atomic_bool *stop;
     dts_search_progress *progress;
     void *progress_context;
-    bool only_here; /* the best: no baselines, no way out where nothing fits, no count of the others, and what is not
-                       accepted only where nothing else fits */
+    bool only_here; /* the best: no baselines, no plan of the scenario's own, no way out where nothing fits, no count of
+                       the others, and what is not accepted only where nothing else fits */
     dts_search_accepts *accepts; /* NULL: every plan may be the answer */
     void *accepts_context;
     bool only_offered; /* among the schedules that are searched unless --over names some: those that the stack offers */
@@ -111,9 +111,10 @@ typedef struct dts_disagreement {
 
 /* Why a plan does not fit, and the change that lifts it: of as few keys as possible, then at the least time. */
 typedef struct dts_shortage {
-    bool host; /* of the nodes' own memory, for what is offloaded; else of the GPUs' */
+    bool host;   /* of the nodes' own memory, for what is offloaded; */
+    bool drives; /* or of their drives; else of the GPUs' */
     double missing_gib;
-    double also_gib;     /* of the other one; 0: it has enough */
+    double also_gib;     /* of the GPUs', or else of the nodes' own; 0: it has enough */
     const char *largest; /* what takes most of the memory: "optimizer" */
     double largest_gib;
     bool lifted;
@@ -147,7 +148,9 @@ struct dts_search {
     long chosen;                            /* index of the best that fits and is accepted; DTS_NOWHERE: none */
     long baselines[DTS_RULE_COUNT];         /* index of the finding, DTS_NOWHERE: no such plan is legal */
     dts_shortage shortages[DTS_RULE_COUNT]; /* of those that do not fit */
-    dts_remedy remedy;                      /* where nothing fits */
+    long own;                /* the scenario's own plan: index of the finding; DTS_NOWHERE: not looked at */
+    dts_own_lists own_lists; /* of the scenario's own plan */
+    dts_remedy remedy;       /* where nothing fits */
     dts_search_counts counts;
     dts_disagreement disagreement; /* closed form against simulation, coarse or in full */
     dts_disagreement closed;       /* closed form against simulation in full */

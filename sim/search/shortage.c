@@ -96,15 +96,19 @@ static dts_status explain(const dts_search_context *c, const dts_candidate *cand
     out->missing_gib = result->peak_allocated_gib + m->context - result->capacity_gib;
     const double room_gib = result->capacity_gib - m->context;
     const double host = result->host_peak_gib > 0 ? result->host_peak_gib / result->host_capacity_gib : 0;
-    out->host = host > 1 && host > result->peak_allocated_gib / room_gib;
+    const double drives = result->nvme_peak_gib > 0 ? result->nvme_peak_gib / result->nvme_capacity_gib : 0;
+    const double gpu = result->peak_allocated_gib / room_gib;
+    out->drives = drives > 1 && drives > fmax(gpu, host);
+    out->host = host > 1 && host > gpu && !out->drives;
     const double of_host_gib = fmax(result->host_peak_gib - result->host_capacity_gib, 0);
-    out->also_gib = out->host ? fmax(out->missing_gib, 0) : of_host_gib;
-    if (out->host) { /* what is offloaded is all there is in host memory */
-        out->missing_gib = of_host_gib;
+    const bool off = out->host || out->drives; /* what is offloaded is all there is */
+    out->also_gib = off ? fmax(out->missing_gib, 0) : of_host_gib;
+    if (off) {
+        out->missing_gib = out->host ? of_host_gib : result->nvme_peak_gib - result->nvme_capacity_gib;
         out->largest = "offloaded tensors";
-        out->largest_gib = result->host_peak_gib;
+        out->largest_gib = out->host ? result->host_peak_gib : result->nvme_peak_gib;
     }
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && !out->host; i++) {
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && !off; i++) {
         if (parts[i].gib > out->largest_gib) {
             out->largest = parts[i].name;
             out->largest_gib = parts[i].gib;

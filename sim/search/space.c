@@ -1,6 +1,7 @@
 #include "search/space.h"
 
 #include "schedule/schedule.h"
+#include "search/levels.h"
 #include "search/modules.h"
 
 #include <inttypes.h>
@@ -24,6 +25,28 @@ static void add_divisors(dts_layout_space *space, dts_layout_axis axis, int64_t 
             add(space, axis, d);
         }
     }
+}
+
+/* Gradients on drives have to be asked for: they go where the optimizer's states are in DeepSpeed, which alone has any
+ * there, and make twice as many levels. */
+static void add_levels(dts_layout_space *space, bool drives, bool gradients) {
+    int32_t levels[DTS_OFFLOAD_LEVELS];
+    const size_t count = dts_levels_list(drives, levels);
+    for (size_t i = 0; i < count; i++) {
+        if (gradients || (dts_offload_on_drives(levels[i]) & DTS_OFFLOAD_GRADIENTS) == 0) {
+            add(space, DTS_AXIS_OFFLOAD, levels[i]);
+        }
+    }
+}
+
+double dts_layout_space_gpu_B(const dts_scenario_values *base) {
+    const dts_cluster *cluster = &base->cluster;
+    return cluster->gpu.memory_B - cluster->gpu.context_B - dts_stack_context_B(&base->stack, cluster);
+}
+
+bool dts_layout_space_may_use_drives(const dts_scenario_values *base) {
+    const dts_host *host = &base->cluster.host;
+    return host->nvme_capacity_B > 0 && host->nvme_read_Bps > 0 && host->nvme_write_Bps > 0 && base->offload.pin_memory;
 }
 
 static void add_usual(dts_layout_space *space, dts_layout_axis axis) {
@@ -93,11 +116,10 @@ static void add_usual(dts_layout_space *space, dts_layout_axis axis) {
             }
             break;
         case DTS_AXIS_OFFLOAD:
-            for (int activations = 0; activations <= DTS_OFFLOAD_ACTIVATIONS; activations += DTS_OFFLOAD_ACTIVATIONS) {
-                add(space, axis, activations);
-                add(space, axis, activations | DTS_OFFLOAD_OPTIMIZER);
-                add(space, axis, activations | DTS_OFFLOAD_OPTIMIZER | DTS_OFFLOAD_GRADIENTS);
-                add(space, axis, activations | DTS_OFFLOAD_OPTIMIZER | DTS_OFFLOAD_GRADIENTS | DTS_OFFLOAD_PARAMETERS);
+            add(space, axis, 0);
+            add_levels(space, false, false);
+            if (dts_layout_space_may_use_drives(base)) {
+                add_levels(space, true, false);
             }
             break;
         case DTS_AXIS_COUNT:
@@ -180,6 +202,11 @@ static dts_status restrict_axis(dts_layout_space *space, const dts_axis *restric
     space->axes[axis].given = true;
     for (size_t i = 0; i < restriction->count; i++) {
         int32_t value = 0;
+        const bool drives = strcmp(restriction->values[i], "nvme") == 0;
+        if (axis == DTS_AXIS_OFFLOAD && (drives || strcmp(restriction->values[i], "cpu") == 0)) {
+            add_levels(space, drives, true);
+            continue;
+        }
         if (axis == DTS_AXIS_RECOMPUTE && strcmp(restriction->values[i], "modules") == 0) {
             const dts_status status = add_module_chain(space, diag);
             if (status != DTS_OK) {
@@ -240,6 +267,7 @@ dts_status dts_layout_space_make(const dts_scenario_values *base, const dts_axis
             add_usual(out, (dts_layout_axis)axis);
         }
     }
+    dts_levels_sort(out->axes[DTS_AXIS_OFFLOAD].items, out->axes[DTS_AXIS_OFFLOAD].count);
     return status == DTS_OK ? list_selections(out, diag) : status;
 }
 

@@ -21,16 +21,25 @@ typedef struct dts_layout_space {
 } dts_layout_space;
 
 /* The values that make sense for base, where restrictions do not say otherwise; a restriction's key is the scenario's
- * ("parallelism.tensor"; "offload" with none, optimizer, optimizer+gradients, …). */
+ * ("parallelism.tensor"; "offload" with none, cpu, nvme, optimizer, optimizer:nvme+gradients, …). */
 dts_status dts_layout_space_make(const dts_scenario_values *base, const dts_axis *restrictions, size_t count,
                                  dts_layout_space *out, dts_diag *diag);
 
 /* Leaves out the schedules that the stack's launcher lacks, unless the user named them, or it has none of them. */
 void dts_layout_space_keep_offered(dts_layout_space *space);
 
+/* What a GPU has for tensors: its memory without the context. */
+double dts_layout_space_gpu_B(const dts_scenario_values *base);
+
+/* Has the cluster drives, and can they be read and written? */
+bool dts_layout_space_may_use_drives(const dts_scenario_values *base);
+
 /* Where among an axis's values is this one; their count: nowhere. */
 size_t dts_layout_space_find(const dts_layout_space *space, dts_layout_axis axis, int32_t value);
 bool dts_layout_space_holds(const dts_layout_space *space, dts_layout_axis axis, int32_t value);
+
+/* Does a value of the recomputation axis say something of its own of the candidates of a frame (repeats.c)? */
+bool dts_layout_space_recomputes(const dts_layout_space *space, const dts_frame *frame, int32_t recompute);
 
 /* Are there closed forms for this schedule (an index into dts_schedule_methods)? Two pipelines in opposite directions
  * and updates without a flush have none. */
@@ -40,7 +49,8 @@ bool dts_schedule_searched(int32_t schedule);
 size_t dts_layout_space_pairs(const dts_layout_space *space);
 
 /* Told of every legal candidate of a pair. Values that change nothing (the order of ranks of a single stage) are left
- * out: each plan comes once. */
+ * out: each plan comes once. So is a level of offload whose drives only add reads and writes: one of the axis that has
+ * less of the same on drives is sure to have enough host memory, or too little on the GPU. */
 typedef void dts_layout_visitor(void *context, const dts_candidate *candidate, const dts_estimate *estimate);
 
 typedef struct dts_walk_counts {

@@ -7,11 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "search/levels.h"
 #include "search/moments.h"
 #include "search/pace.h"
 #include "search/space.h"
 
-enum { LAYOUTS = DTS_LAYOUT_V + 1, OFFLOADS = DTS_OFFLOAD_ALL + 1, KINDS = DTS_DP_FSDP + 1 };
+enum { LAYOUTS = DTS_LAYOUT_V + 1, KINDS = DTS_DP_FSDP + 1 };
+
+/* What the rules say of a kind of data parallelism with a level of offload. */
+enum { NOT_ASKED, ALLOWED, REFUSED };
 
 /* Kinds of data parallelism differ in what an outline of them says: where products are narrow, or half precision is
  * FSDP's, kernels depend on whether parameters are sharded, and formats of gradients on whose they are. */
@@ -40,11 +44,13 @@ typedef struct walk {
     dts_plan plan;
     dts_block_costs costs;
     bool has_costs;
-    bool allowed[KINDS][OFFLOADS]; /* by the rules, for these degrees */
-    bool both_orders;              /* what is visited stands for its twin in the other order of ranks, too (twins.c) */
+    uint8_t allowed[KINDS][DTS_OFFLOAD_LEVELS]; /* for these degrees, as far as asked */
+    bool both_orders; /* what is visited stands for its twin in the other order of ranks, too (twins.c) */
     basis bases[BASES];
     dts_moment_cache moments;
     dts_pace_cache *pace;
+    dts_levels levels;
+    double host_B, gpu_B; /* memory of a node's host, and of a GPU for tensors */
     dts_status status;
 } walk;
 
@@ -123,76 +129,6 @@ static bool set(walk *w, dts_layout_axis axis, size_t index) {
     return true;
 }
 
-/* Does a selection run something again, and not what one before it does that is searched, too? The stack's, the first
- * of all, may not be. */
-static bool selection_differs(const walk *w, const dts_frame *frame, size_t selection) {
-    double kernels_s = 0;
-    bool same = false;
-    for (int i = 0; i < frame->class_count; i++) {
-        kernels_s += frame->classes[i].selective[selection].kernels_s;
-    }
-    const size_t first = dts_layout_space_holds(w->space, DTS_AXIS_RECOMPUTE, DTS_RECOMPUTE_SELECTIVE) ? 0 : 1;
-    for (size_t before = first; before < selection && !same; before++) {
-        same = true;
-        for (int i = 0; i < frame->class_count && same; i++) {
-            const dts_class_selection *a = &frame->classes[i].selective[before];
-            const dts_class_selection *b = &frame->classes[i].selective[selection];
-            same = a->kernels_s == b->kernels_s && a->launches == b->launches && a->layers_B == b->layers_B;
-        }
-    }
-    return kernels_s > 0 && !same;
-}
-
-/* Layers of one checkpoint in chunks of at most so many; 0: not all layers are recomputed. */
-static double span_of(int32_t recompute, double layers) {
-    const dts_recompute what = dts_candidate_recompute(recompute);
-    switch ((dts_recompute_kind)what.kind) {
-        case DTS_RECOMPUTE_FULL:
-            return 1;
-        case DTS_RECOMPUTE_SQRT:
-            return fmax(1, round(sqrt(layers)));
-        case DTS_RECOMPUTE_EVERY:
-            return fmin((double)what.layers, layers);
-        case DTS_RECOMPUTE_FIRST:
-            return (double)what.layers < layers ? 0 : 1;
-        case DTS_RECOMPUTE_EXCEPT_LAST:
-        case DTS_RECOMPUTE_NONE:
-        case DTS_RECOMPUTE_SELECTIVE:
-            break;
-    }
-    return 0;
-}
-
-/* Of values that say the same the plan has the name that tells most: sqrt has the last. */
-static bool is_named_before(int32_t recompute, int32_t other) {
-    return recompute != DTS_RECOMPUTE_SQRT && (other == DTS_RECOMPUTE_SQRT || recompute < other);
-}
-
-/* Does this value of the recomputation axis say something of its own here? */
-static bool recompute_differs(const walk *w, const dts_frame *frame) {
-    int32_t recompute = w->candidate.value[DTS_AXIS_RECOMPUTE];
-    if (recompute == DTS_RECOMPUTE_SELECTIVE || recompute > DTS_CANDIDATE_MODULES) {
-        return selection_differs(w, frame, dts_frame_selection(frame, recompute));
-    }
-    if (recompute < DTS_RECOMPUTE_SQRT) {
-        return true;
-    }
-    double most = 0;
-    for (int i = 0; i < frame->class_count; i++) {
-        most = fmax(most, frame->classes[i].layers / (double)frame->chunks);
-    }
-    const dts_recompute what = dts_candidate_recompute(recompute);
-    const double span = span_of(recompute, most);
-    bool same = false;
-    for (size_t i = 0; i < w->space->axes[DTS_AXIS_RECOMPUTE].count && span > 0; i++) {
-        const int32_t other = w->space->axes[DTS_AXIS_RECOMPUTE].items[i];
-        same |= span_of(other, most) == span && is_named_before(other, recompute);
-    }
-    /* more layers than a chunk has are all of them; nobody needs that who has not asked for it */
-    const bool given = w->space->axes[DTS_AXIS_RECOMPUTE].given;
-    return !same && (given || what.kind != DTS_RECOMPUTE_EVERY || (double)what.layers <= most);
-}
-
 /* With one replica all kinds are the same plan, but only sharded ones put parameters in host memory. (Where experts
  * alone have replicas they are not: coarse looks at those are off by too much yet.) */
 static bool kind_differs(const walk *w, int32_t kind, int32_t offload) {
@@ -200,7 +136,7 @@ static bool kind_differs(const walk *w, int32_t kind, int32_t offload) {
         return true;
     }
     bool sharded = kind == DTS_DP_FSDP || kind == DTS_DP_ZERO3;
-    bool needs = (offload & (DTS_OFFLOAD_PARAMETERS | DTS_OFFLOAD_GRADIENTS)) != 0;
+    const bool needs = dts_levels_need_shards(offload);
     const bool first = kind == w->space->axes[DTS_AXIS_DATA_PARALLEL].items[0];
     return needs ? sharded : first || (kind == DTS_DP_FSDP && w->plan.job.stack->fsdp_mixed_precision);
 }
@@ -219,21 +155,42 @@ static void visit_one(walk *w, const dts_estimate *estimate) {
     }
 }
 
+/* Do the rules allow the candidate's level of offload with its kind and degrees? */
+static bool is_allowed(walk *w) {
+    const int32_t *v = w->candidate.value;
+    uint8_t *known = &w->allowed[v[DTS_AXIS_DATA_PARALLEL]][v[DTS_AXIS_OFFLOAD]];
+    if (*known == NOT_ASKED) {
+        const dts_candidate kept = w->candidate;
+        dts_plan plan;
+        dts_scenario_values values;
+        neutral_inner(w);
+        w->candidate.value[DTS_AXIS_DATA_PARALLEL] = kept.value[DTS_AXIS_DATA_PARALLEL];
+        w->candidate.value[DTS_AXIS_OFFLOAD] = kept.value[DTS_AXIS_OFFLOAD];
+        *known = outline(w, w->frame_arena, &values, &plan) ? ALLOWED : REFUSED;
+        w->candidate = kept;
+    }
+    return *known == ALLOWED;
+}
+
 static void visit_inner(walk *w, const dts_frame *frame, const dts_schedule_method *method,
                         const dts_moments *moments) {
     int32_t *v = w->candidate.value;
     EACH(DTS_AXIS_RECOMPUTE, r) {
-        if (!recompute_differs(w, frame) ||
+        dts_levels_begin(&w->levels);
+        if (!dts_layout_space_recomputes(w->space, frame, v[DTS_AXIS_RECOMPUTE]) ||
             (w->watch.passes != NULL &&
              passes(w, DTS_AXIS_RECOMPUTE, dts_frame_least_estimate_s(frame, &w->candidate, method)))) {
             continue;
         }
         EACH(DTS_AXIS_OFFLOAD, o) {
-            if (w->allowed[v[DTS_AXIS_DATA_PARALLEL]][v[DTS_AXIS_OFFLOAD]] &&
+            if (dts_levels_may_pay(&w->levels, v[DTS_AXIS_OFFLOAD]) && is_allowed(w) &&
                 kind_differs(w, v[DTS_AXIS_DATA_PARALLEL], v[DTS_AXIS_OFFLOAD]) &&
                 (w->watch.passes == NULL ||
                  !passes(w, DTS_AXIS_OFFLOAD, dts_frame_time_s(frame, &w->candidate, method)))) {
                 dts_estimate estimate = dts_frame_estimate(frame, &w->candidate, method, moments);
+                if (estimate.most_host_B > w->host_B && estimate.least_memory_B <= w->gpu_B) {
+                    dts_levels_note_short(&w->levels, v[DTS_AXIS_OFFLOAD], estimate.least_host_B > w->host_B);
+                }
                 visit_one(w, &estimate);
             }
         }
@@ -395,21 +352,6 @@ static bool same_cut(const dts_plan *a, const dts_plan *b) {
     return true;
 }
 
-/* Which ZeRO stages and offloads do the rules allow for these degrees? */
-static void ask_sharding(walk *w) {
-    dts_candidate kept = w->candidate;
-    EACH(DTS_AXIS_DATA_PARALLEL, d) {
-        EACH(DTS_AXIS_OFFLOAD, o) {
-            dts_plan plan;
-            dts_scenario_values values;
-            w->candidate.value[DTS_AXIS_SHARD_GROUP] = 0;
-            w->allowed[w->candidate.value[DTS_AXIS_DATA_PARALLEL]][w->candidate.value[DTS_AXIS_OFFLOAD]] =
-                outline(w, w->frame_arena, &values, &plan);
-        }
-    }
-    w->candidate = kept;
-}
-
 /* Does a value of the order of ranks, the chunks or the cut say something of its own? */
 static bool outer_differs(const walk *w, int64_t data, size_t order, size_t partition) {
     const int32_t *v = w->candidate.value;
@@ -458,7 +400,7 @@ static double least_estimate_s(walk *w) {
     return least_s;
 }
 
-static void visit_cut(walk *w, const dts_plan *before, bool *asked) {
+static void visit_cut(walk *w, const dts_plan *before) {
     if (before != NULL && same_cut(before, &w->plan)) {
         return;
     }
@@ -481,10 +423,6 @@ static void visit_cut(walk *w, const dts_plan *before, bool *asked) {
     if (passes_all(w, least_estimate_s(w))) {
         return;
     }
-    if (!*asked) {
-        ask_sharding(w);
-        *asked = true;
-    }
     EACH(DTS_AXIS_SCHEDULE, s) {
         if (w->plan.pipeline > 1 || s == 0) {
             visit_schedule(w, w->candidate.value[DTS_AXIS_SCHEDULE]);
@@ -492,7 +430,7 @@ static void visit_cut(walk *w, const dts_plan *before, bool *asked) {
     }
 }
 
-static void visit_order(walk *w, int64_t data, size_t order, bool *asked) {
+static void visit_order(walk *w, int64_t data, size_t order) {
     EACH(DTS_AXIS_VIRTUAL_STAGES, v) {
         if (!wanted(w, DTS_AXIS_VIRTUAL_STAGES)) {
             continue;
@@ -514,7 +452,7 @@ static void visit_order(walk *w, int64_t data, size_t order, bool *asked) {
                 count_illegal(w);
                 continue;
             }
-            visit_cut(w, has_first ? &first : NULL, asked);
+            visit_cut(w, has_first ? &first : NULL);
             first = has_first ? first : w->plan;
             has_first = true;
         }
@@ -530,7 +468,7 @@ static bool orders_are_one(const walk *w, int64_t data) {
 
 static void visit_batches(walk *w, int64_t data) {
     const dts_training *training = &w->space->base->training;
-    bool asked = false;
+    memset(w->allowed, NOT_ASKED, sizeof w->allowed);
     EACH(DTS_AXIS_MICRO_BATCH, m) {
         if (training->global_batch % (data * w->candidate.value[DTS_AXIS_MICRO_BATCH]) != 0) {
             w->counts->illegal++;
@@ -547,7 +485,7 @@ static void visit_batches(walk *w, int64_t data) {
             EACH(DTS_AXIS_ORDER, o) {
                 if (o == 0 || !w->both_orders) {
                     w->has_costs &= o > 0 && w->space->base->model.experts == 0; /* these lie on other nodes */
-                    visit_order(w, data, o, &asked);
+                    visit_order(w, data, o);
                 }
             }
             w->both_orders = false;
@@ -589,6 +527,11 @@ dts_status dts_layout_space_watch(const dts_layout_space *space, size_t pair, co
     w->arena = dts_arena_new(DTS_ARENA_UNLIMITED);
     w->pace = w->arena == NULL ? NULL : dts_pace_cache_new(w->arena);
     w->status = w->refusals == NULL || w->pace == NULL ? DTS_NOMEM : DTS_OK;
+    w->host_B = dts_cluster_host(&space->base->cluster).memory_B;
+    w->gpu_B = dts_layout_space_gpu_B(space->base);
+    for (size_t i = 0; i < space->axes[DTS_AXIS_OFFLOAD].count; i++) {
+        w->levels.held[space->axes[DTS_AXIS_OFFLOAD].items[i]] = true;
+    }
     set(w, DTS_AXIS_TENSOR, pair / pipelines);
     set(w, DTS_AXIS_PIPELINE, pair % pipelines);
     int64_t gpus = space->base->cluster.nodes * space->base->cluster.gpus_per_node;

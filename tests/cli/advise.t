@@ -57,7 +57,7 @@ $ dtsim advise small.yaml --html page.html >text; grep -oE '<h[12]>[^<(]*' page.
 <h2>Rules of thumb
 <h2>The first plan 
 2
-12
+13
 $ dtsim advise small.yaml --html ''
 error: --html: the name is empty
   help: name a file, or - for standard output

@@ -23,7 +23,7 @@ $ dtsim search small.yaml --set model.hidden=4096 --set model.heads=32 --set mod
 DDP does not fit: it needs N GiB more, and optimizer states take N GiB. Two changes lift that: parallelism.tensor=2 parallelism.data_parallel=zero1 (N s, N GiB).
 $ dtsim search small.yaml --set model.layers=96 --set model.hidden=12288 --set model.heads=96 --over offload=none --simulate 4 | head -3 | cut -c1-60
 gpt on 4 × A100-SXM4-40GB, by time
-Nothing fits in memory, which is proven for every layout.
+Nothing fits in memory, which is proven for every layout tha
   rank  iteration  tokens/s     MFU        memory  USD/1e9 t
 % Wrong usage.
 $ dtsim search small.yaml --over parallelism.tensr=1
@@ -390,9 +390,18 @@ $ dtsim search small.yaml --set model.layers=400 --set model.hidden=12288 --set 
 [4]
 $ grep -cE 'What binds|Nothing fits in memory, which is proven' page.html
 2
-$ dtsim search small.yaml --over offload=cpu
-error: --over: 'cpu' is no value of offload
-  help: write none, or of optimizer, gradients, parameters and activations some with + between
+% What host memory has no room for goes to drives, and the scenario's own plan stands in the table. Without drives nothing fits.
+$ dtsim search offload/zero-infinity-dgx-2 --over parallelism.tensor=1 --over parallelism.pipeline=1 --over parallelism.context=1 --over training.micro_batch=8 --over training.recompute=full --simulate 4 --top 1 --width 200 | grep -oE 'offload optimizer.*'
+offload optimizer, gradients, parameters (NVMe)
+offload optimizer (NVMe), gradients, parameters (NVMe), activations  (the scenario's own)
+$ dtsim search offload/zero-infinity-dgx-2 --over parallelism.tensor=1 --over parallelism.pipeline=1 --over parallelism.context=1 --over training.micro_batch=8 --over training.recompute=full --simulate 4 --top 1 --width 200 --over offload=none,cpu >off.txt; grep -oE 'Nothing fits.*|Without --over a plan fits' off.txt
+Nothing fits in memory, which is proven for every layout that was searched.
+Without --over a plan fits
+$ dtsim search offload/zero-infinity-dgx-2 --over parallelism.tensor=1 --over parallelism.pipeline=1 --over parallelism.context=1 --over training.micro_batch=8 --over training.recompute=full --simulate 4 --top 1 --over offload=nvme --format json | grep -cE '"own":.true|"offload.parameters":."nvme"'
+3
+$ dtsim search small.yaml --over offload=disk
+error: --over: 'disk' is no value of offload
+  help: write none, cpu or nvme (every level of it), or of optimizer, gradients, parameters and activations some with + between, :nvme behind those on drives
 [2]
 $ dtsim search small.yaml --over parallelism.data_parallel=zero9
 error: --over: 'zero9' is no value of parallelism.data_parallel
@@ -548,4 +557,4 @@ Tensors of rank 1 leave 1.4 GiB; in 6 of 10 published runs predictions were no m
 [1]
 % What comes through a pipe can be read once, and a search reads its scenario several times. Commands to copy name what was given.
 $ dtsim search small.yaml --simulate 4 | grep -v small.yaml >file.txt; cat small.yaml | dtsim search /dev/stdin --simulate 4 | grep -v /dev/stdin | cmp - file.txt; dtsim search <(cat small.yaml) --simulate 4 | grep -v /dev/fd | cmp - file.txt; wc -l <file.txt
-55
+57

@@ -14,11 +14,12 @@ typedef struct layout {
     const char *model, *layers, *cluster, *nodes, *stack, *batch, *length, *precision, *adapters, *fp8;
     const char *tensor, *pipeline, *context, *expert, *sharding, *recompute, *micro_batch, *schedule, *chunks,
         *sequence, *group, *expert_tensor; /* of the last, NULL: as the simulator has it */
+    const char *offload;                   /* NULL: none */
 } layout;
 
 /* Signed errors of the layouts that share a feature: closed form / simulation - 1. */
 typedef struct group {
-    char name[40];
+    char name[64];
     size_t count;
     double time, time_low, time_high;
     double memory, memory_low, memory_high;
@@ -148,6 +149,9 @@ static void compare(void *context, const dts_candidate *candidate, const dts_est
     add(t, time, memory, "tensor", l->tensor);
     add(t, time, memory, "context", l->context);
     add(t, time, memory, "model", l->model);
+    if (l->offload != NULL) {
+        add(t, time, memory, "offload", l->offload);
+    }
     if (t->prints) {
         printf("@ %d,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%.4f,%.4f,%.5g,%.5g,%.5g,%.5g%s%s\n",
                (int)t->seed, l->model, l->layers, l->cluster, l->nodes, l->stack, l->batch, l->length, l->tensor,
@@ -183,7 +187,7 @@ static void compare_layout(layout l, uint64_t seed, tally *t) {
                              AXIS("parallelism.pipeline", l.pipeline),
                              AXIS("parallelism.data_parallel", l.sharding),
                              AXIS("parallelism.shard_group", l.group),
-                             AXIS("offload", "none"),
+                             AXIS("offload", l.offload != NULL ? l.offload : "none"),
                              AXIS("training.recompute", l.recompute),
                              AXIS("parallelism.virtual_stages", l.chunks),
                              AXIS("training.micro_batch", l.micro_batch),
@@ -259,6 +263,38 @@ static void closed_forms_are_near(void **state) {
     }
     for (size_t i = 0; i < t.group_count && asked == NULL; i++) {
         check_group(&t.groups[i], draws < DRAWS);
+    }
+}
+
+/* The same layouts with something in host memory or on drives: bounds hold, and forms are near enough to rank by. */
+static void closed_forms_know_offloads(void **state) {
+    (void)state;
+    static const char *const offloads[] = {
+        "optimizer",       "optimizer+gradients+parameters",      "activations",
+        "optimizer:nvme",  "optimizer:nvme+gradients+parameters", "optimizer:nvme+gradients:nvme+parameters:nvme",
+        "activations:nvme"};
+    enum { OFFLOADS = sizeof offloads / sizeof offloads[0], SEEDS = 70 };
+    const uint64_t seeds = asked_for_few() ? SEEDS / 7 : SEEDS;
+    tally t = {0};
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        for (size_t i = seed % 2; i < OFFLOADS; i += 2) {
+            layout l = draw(seed);
+            l.cluster = "dgx-a100-80gb";
+            l.precision = is(l.precision, "fp8") ? "bf16" : l.precision;
+            l.offload = offloads[i];
+            compare_layout(l, seed, &t);
+        }
+    }
+    qsort(t.groups, t.group_count, sizeof *t.groups, by_name);
+    for (size_t i = 0; i < t.group_count; i++) {
+        const group *g = &t.groups[i];
+        if (strncmp(g->name, "offload", strlen("offload")) == 0) {
+            const bool states =
+                strcmp(g->name, "offload optimizer") == 0 || strcmp(g->name, "offload optimizer:nvme") == 0;
+            print_message("%-54s %5zu: time off by %.1f %% on average\n", g->name, g->count,
+                          100 * g->time / (double)g->count);
+            assert_true(asked_for_few() || g->time < (states ? 0.05 : 0.3) * (double)g->count);
+        }
     }
 }
 
@@ -399,7 +435,8 @@ static void units_crowd_exchanges_between_nodes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(closed_forms_are_near), cmocka_unit_test(reductions_between_nodes_hide_beside_others),
-        cmocka_unit_test(shared_experts_hide_exchanges), cmocka_unit_test(units_crowd_exchanges_between_nodes)};
+        cmocka_unit_test(closed_forms_are_near), cmocka_unit_test(closed_forms_know_offloads),
+        cmocka_unit_test(reductions_between_nodes_hide_beside_others), cmocka_unit_test(shared_experts_hide_exchanges),
+        cmocka_unit_test(units_crowd_exchanges_between_nodes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,9 +30,16 @@ static const char adapters[] =
     "training: {global_batch: 16, micro_batch: 1, sequence_length: 2048, precision: amp-bf16,\n"
     "           adapters: {lora: {rank: 16, targets: all-linear, base: nf4}}}\n";
 
+/* The host has no room for what does not fit the GPUs: drives have. */
+static const char drives[] =
+    "model: {profile: gpt, layers: 8, hidden: 2048, heads: 16, vocab: 32000}\n"
+    "cluster: {profile: dgx-2, nodes: 1, gpus_per_node: 4, host: {memory: 6 GB}}\n"
+    "stack: deepspeed\n"
+    "training: {global_batch: 16, micro_batch: 1, sequence_length: 1024, precision: fp16, optimizer: adam}\n";
+
 static const double GIB = 1024.0 * 1024.0 * 1024.0;
 
-static const char *const texts[] = {small, tight, experts, adapters};
+static const char *const texts[] = {small, tight, experts, adapters, drives};
 enum { TEXTS = sizeof texts / sizeof texts[0] };
 
 /* How many of `all` to try: a tenth where few are asked for. */
@@ -92,7 +99,8 @@ static void candidates_are_the_legal_plans(void **state) {
         for (size_t i = 0; i < all.count; i += 97) {
             assert_true(dts_candidate_legal(&all.items[i].candidate, base));
         }
-        /* what the walk leaves out is illegal, or the same plan under another name */
+        /* what the walk leaves out is illegal, the same plan under another name, or has more on drives than it needs
+         * (tests/unit/search/test_drives.c) */
         dts_random *random = dts_random_new(7);
         size_t found = 0;
         for (size_t i = 0; i < some_of(20000); i++) {
@@ -106,9 +114,9 @@ static void candidates_are_the_legal_plans(void **state) {
             v[DTS_AXIS_RECOMPUTE] =
                 v[DTS_AXIS_RECOMPUTE] == DTS_RECOMPUTE_FULL ? DTS_RECOMPUTE_FULL : DTS_RECOMPUTE_NONE;
             v[DTS_AXIS_VIRTUAL_STAGES] = v[DTS_AXIS_VIRTUAL_STAGES] > 2 ? 2 : v[DTS_AXIS_VIRTUAL_STAGES];
-            bool distinct =
-                v[DTS_AXIS_PIPELINE] > 1 && v[DTS_AXIS_TENSOR] * v[DTS_AXIS_PIPELINE] * v[DTS_AXIS_CONTEXT] <
-                                                base->cluster.nodes * base->cluster.gpus_per_node;
+            bool distinct = dts_offload_on_drives(v[DTS_AXIS_OFFLOAD]) == 0 && v[DTS_AXIS_PIPELINE] > 1 &&
+                            v[DTS_AXIS_TENSOR] * v[DTS_AXIS_PIPELINE] * v[DTS_AXIS_CONTEXT] <
+                                base->cluster.nodes * base->cluster.gpus_per_node;
             if (distinct && dts_candidate_legal(&drawn.candidate, base)) {
                 assert_non_null(bsearch(&drawn, all.items, all.count, sizeof drawn, by_candidate));
                 found++;

@@ -76,8 +76,8 @@ static int run(advise_arguments *a, int argc, char **argv) {
         "SCENARIO",
         "Says which strategy suits the scenario's model, cluster and batch: what published rules of thumb advise, what "
         "simulation finds, and where the two disagree."
-        "\vThe scenario's own plan does not matter. The best plan of each family of strategies is searched and "
-        "simulated; `dtsim search` looks at everything at once. Exits with 4 when nothing fits.",
+        "\vThe best plan of each family of strategies is searched and simulated, beside the scenario's own; `dtsim "
+        "search` looks at everything at once. Exits with 4 when nothing fits.",
         NULL,
         NULL,
         NULL};

@@ -135,7 +135,7 @@ static bool is_front(const dts_search *search, size_t index) {
 static void write_point(const dts_search *search, const dts_plot *p, size_t index, dts_text *out) {
     const dts_finding *f = &search->findings[index];
     const dts_figures *x = &f->outcome.figures;
-    const char *rule = dts_search_baseline(search, index);
+    const char *rule = dts_search_label(search, index);
     const bool front = is_front(search, index);
     const bool answer = index > 0 && f == dts_search_plan(search);
     const double at_x = dts_plot_x(p, x->iteration_time_s), at_y = dts_plot_y(p, x->peak_device_gib);
@@ -165,7 +165,7 @@ static void write_point(const dts_search *search, const dts_plot *p, size_t inde
 static void write_names(const dts_search *search, const dts_plot *p, dts_plot_names *names, dts_text *out) {
     for (size_t i = 0; i < search->count; i++) {
         const dts_figures *x = &search->findings[i].outcome.figures;
-        const char *rule = dts_search_baseline(search, i);
+        const char *rule = dts_search_label(search, i);
         const bool answer = i > 0 && &search->findings[i] == dts_search_plan(search);
         const char *role = i == 0 ? "the first" : (answer ? "the answer" : "");
         if (is_simulated(search, i) && (role[0] != '\0' || rule[0] != '\0')) {
@@ -209,7 +209,8 @@ static void write_plot(const dts_search *search, dts_text *out) {
                  "is drawn lies on the upper edge. "
                  "<span class=\"key\"><i style=\"background:var(--backward)\"></i>the first</span> <span class=\"key\">"
                  "<i style=\"background:var(--forward)\"></i>no other is faster and smaller</span> <span "
-                 "class=\"key\"><i style=\"background:var(--communication)\"></i>plain baselines</span> <span "
+                 "class=\"key\"><i style=\"background:var(--communication)\"></i>plain baselines, the scenario's "
+                 "own</span> <span "
                  "class=\"key\"><i style=\"background:var(--host)\"></i>others</span> <span class=\"key\"><i "
                  "style=\"border:1.5px solid var(--bad);border-radius:50%\"></i>does not fit</span></p>\n");
 }
@@ -220,7 +221,7 @@ static void write_row(const dts_search *search, size_t index, dts_text *out) {
     const dts_finding *f = &search->findings[index];
     const dts_figures *x = &f->outcome.figures;
     const bool tie = index > 0 && x->fits && dts_search_tie(search, &search->findings[0], f);
-    const char *rule = dts_search_baseline(search, index);
+    const char *rule = dts_search_label(search, index);
     dts_text plan = {0};
     dts_candidate_describe(&f->candidate, search->base, &plan);
     dts_text_printf(out,

@@ -30,8 +30,12 @@ static void json_finding(dts_json *json, cJSON *array, const dts_search *search,
     dts_json_integer(json, row, "rank", (int64_t)index + 1);
     dts_candidate_describe(&f->candidate, search->base, &text);
     dts_json_string(json, row, "plan", dts_text_string(&text));
-    dts_json_string(json, row, "baseline",
-                    dts_search_baseline(search, index)[0] == '\0' ? NULL : dts_search_baseline(search, index));
+    const char *baseline = NULL;
+    for (int b = 0; b < DTS_RULE_COUNT && baseline == NULL; b++) {
+        baseline = search->baselines[b] == (long)index ? dts_rule_names[b] : NULL;
+    }
+    dts_json_string(json, row, "baseline", baseline);
+    dts_json_flag(json, row, "own", search->own == (long)index);
     dts_search_json_settings(json, row, &f->candidate, search->base);
     dts_text_free(&text);
     if (f->outcome.kind != DTS_OUTCOME_SIMULATED) {
@@ -63,6 +67,7 @@ static void json_finding(dts_json *json, cJSON *array, const dts_search *search,
 
 static void json_shortage(dts_json *json, cJSON *parent, const dts_shortage *s) {
     dts_json_flag(json, parent, "host_memory", s->host);
+    dts_json_flag(json, parent, "drives", s->drives);
     dts_json_number(json, parent, "missing_gib", s->missing_gib);
     dts_json_string(json, parent, "largest", s->largest);
     dts_json_number(json, parent, "largest_gib", s->largest_gib);
@@ -119,7 +124,7 @@ dts_status dts_search_write_json(const dts_search *search, const dts_search_writ
     for (size_t i = 0; i < search->count; i++) {
         const dts_finding *f = &search->findings[i];
         const bool best = f->outcome.figures.fits ? f->answer < options->top : i < options->top;
-        if (best || f == dts_search_plan(search) || dts_search_baseline(search, i)[0] != '\0') {
+        if (best || f == dts_search_plan(search) || dts_search_label(search, i)[0] != '\0') {
             json_finding(&json, plans, search, options->evidence, i);
         }
     }

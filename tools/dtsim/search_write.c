@@ -21,13 +21,14 @@ double dts_search_peak_rss_mib(void) {
 /* ---- text ---------------------------------------------------------------------------------------------------------
  */
 
-const char *dts_search_baseline(const dts_search *search, size_t index) {
-    for (int b = 0; b < DTS_RULE_COUNT; b++) {
-        if (search->baselines[b] == (long)index) {
-            return dts_rule_names[b];
-        }
+const char *dts_search_label(const dts_search *search, size_t index) {
+    static const char *const own[DTS_RULE_COUNT + 1] = {"DDP, the scenario's own", "FSDP, the scenario's own",
+                                                        "Megatron's rule, the scenario's own", "the scenario's own"};
+    int rule = 0;
+    while (rule < DTS_RULE_COUNT && search->baselines[rule] != (long)index) {
+        rule++;
     }
-    return "";
+    return search->own == (long)index ? own[rule] : rule < DTS_RULE_COUNT ? dts_rule_names[rule] : "";
 }
 
 void dts_search_changes(const dts_candidate *a, const dts_candidate *b, dts_text *out) {
@@ -56,7 +57,7 @@ void dts_search_equals(const dts_search *search, size_t index, dts_text *out) {
         return;
     }
     for (size_t i = index; dts_search_next_equal(search, index, &i);) {
-        if (dts_search_baseline(search, i)[0] != '\0') {
+        if (dts_search_label(search, i)[0] != '\0') {
             continue; /* it has a row of its own */
         }
         size_t at = count < TOLD ? count++ : TOLD;
@@ -98,8 +99,8 @@ static void add_row(const dts_search *search, size_t index, dts_grid *grid, dts_
                            ? dts_formatted(dts_format_count, x->usd_per_billion_tokens, buffer, sizeof buffer)
                            : "");
     dts_candidate_describe(&f->candidate, search->base, &plan);
-    if (dts_search_baseline(search, index)[0] != '\0') {
-        dts_text_printf(&plan, "  (%s)", dts_search_baseline(search, index));
+    if (dts_search_label(search, index)[0] != '\0') {
+        dts_text_printf(&plan, "  (%s)", dts_search_label(search, index));
     }
     dts_text equals = {0};
     dts_search_equals(search, index, &equals);
@@ -123,7 +124,7 @@ bool dts_search_shows(const dts_search *search, size_t index, size_t top) {
     const dts_finding *f = &search->findings[index];
     const bool any = dts_search_any_fits(search);
     const bool best = any ? f->outcome.figures.fits && f->equal_to == index && f->answer < top : index < top;
-    const bool told = best || f == dts_search_plan(search) || dts_search_baseline(search, index)[0] != '\0';
+    const bool told = best || f == dts_search_plan(search) || dts_search_label(search, index)[0] != '\0';
     return f->outcome.kind == DTS_OUTCOME_SIMULATED && told;
 }
 
@@ -150,7 +151,10 @@ static void write_shortage(const dts_search *search, const char *who, const dts_
                            dts_text *out) {
     static const char *const counts[] = {"No change", "One change", "Two changes", "Three changes"};
     dts_text_printf(out, "%s does not fit: it needs %.1f GiB more%s, and %s take %.1f GiB.", who, s->missing_gib,
-                    s->host ? " host memory" : "", s->largest, s->largest_gib);
+                    s->host     ? " host memory"
+                    : s->drives ? " of the nodes' drives"
+                                : "",
+                    s->largest, s->largest_gib);
     if (s->lifted) {
         const dts_finding *by = &search->findings[s->lifted_by];
         int distance = dts_candidate_distance(&f->candidate, &by->candidate);
@@ -219,8 +223,8 @@ void dts_search_baselines(const dts_search *search, const dts_style *style, dts_
     }
 }
 
-static const char *shortage_where(bool host) {
-    return host ? "host memory on each node" : "on each GPU";
+static const char *shortage_where(bool host, bool drives) {
+    return drives ? "on each node's drives" : host ? "host memory on each node" : "on each GPU";
 }
 
 /* What it takes where nothing fits. */
@@ -231,9 +235,10 @@ void dts_search_binding(const dts_search *search, const dts_style *style, dts_te
     }
     dts_text line = {0};
     dts_text_printf(&line, "What binds: memory. The plan that comes nearest needs %.1f GiB more %s",
-                    r->shortage.missing_gib, shortage_where(r->shortage.host));
+                    r->shortage.missing_gib, shortage_where(r->shortage.host, r->shortage.drives));
     if (r->shortage.also_gib > 0) {
-        dts_text_printf(&line, " and %.1f GiB more %s", r->shortage.also_gib, shortage_where(!r->shortage.host));
+        dts_text_printf(&line, " and %.1f GiB more %s", r->shortage.also_gib,
+                        shortage_where(!r->shortage.host && !r->shortage.drives, false));
     }
     dts_text_printf(&line, ", and %s take %.1f GiB.", r->shortage.largest, r->shortage.largest_gib);
     if (r->nodes > 0) {
@@ -273,15 +278,18 @@ void dts_search_failures(const dts_search *search, const dts_style *style, dts_t
 size_t dts_search_overrides(const dts_candidate *candidate, const dts_scenario_values *base, dts_arena *arena,
                             dts_override *out, size_t most) {
     const dts_place place = {.file = "search"};
+    dts_candidate own;
+    dts_own_lists lists;
+    const bool has_own = dts_candidate_of(base, &lists, &own);
     size_t count = 0;
     out[count++] = (dts_override){.key = "parallelism.data",
                                   .value = dts_arena_printf(arena, "%" PRId64, dts_candidate_data(candidate, base)),
                                   .place = place};
     for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
         for (int i = 0; dts_candidate_key((dts_layout_axis)axis, i) != NULL && count < most; i++) {
-            bool cleared = axis == DTS_AXIS_DATA_PARALLEL && i == 1 && base->parallelism.layers.count > 0;
-            if (dts_candidate_usual(candidate, (dts_layout_axis)axis, i) && !cleared) {
-                continue; /* as usual: nothing to say */
+            if (dts_candidate_usual(candidate, (dts_layout_axis)axis, i) &&
+                (!has_own || dts_candidate_usual(&own, (dts_layout_axis)axis, i))) {
+                continue; /* as usual, also in the scenario: nothing to say */
             }
             dts_text value = {0};
             dts_candidate_write(candidate, (dts_layout_axis)axis, i, &value);
@@ -349,6 +357,12 @@ static void write_counted(uint64_t count, const char *what, const dts_style *sty
     dts_style_wrap(style, what, INDENT, out);
 }
 
+/* Has the cluster drives, which nothing may be offloaded to? */
+static bool leaves_drives_out(const dts_search *search) {
+    return search->base->cluster.host.nvme_capacity_B > 0 && !search->base->offload.pin_memory &&
+           !search->space.axes[DTS_AXIS_OFFLOAD].given;
+}
+
 void dts_search_method_text(const dts_search *search, const dts_style *style, dts_text *out) {
     dts_text line = {0};
     dts_text_printf(&line, "Searched with %s%s:", search->method, search->proven ? ", and proven to be the best" : "");
@@ -360,11 +374,13 @@ void dts_search_method_text(const dts_search *search, const dts_style *style, dt
     dts_style_wrap(style, dts_text_string(&line), 0, out);
     const dts_search_method *method = dts_search_method_find(search->method);
     dts_text_clear(&line);
-    dts_text_printf(&line, "Not searched: %s%sprecision, the software's own settings (--set changes them).",
+    dts_text_printf(&line, "Not searched: %s%s%s%sprecision, the software's own settings (--set changes them).",
                     method->by_layer ? "strategies of single operators (--space soap), "
                                      : "tensor degree, sharding and recomputation of single layers, lists of layers "
                                        "for stages (--method dp), strategies of single operators (--space soap), ",
-                    search->space.axes[DTS_AXIS_EXPERT].count > 1 ? "tensor parallelism of experts, " : "");
+                    search->space.axes[DTS_AXIS_EXPERT].count > 1 ? "tensor parallelism of experts, " : "",
+                    search->space.axes[DTS_AXIS_OFFLOAD].given ? "" : "offloaded parameters without gradients, ",
+                    leaves_drives_out(search) ? "drives (offload.pin_memory: false), " : "");
     dts_style_wrap(style, dts_text_string(&line), 0, out);
     const dts_disagreement *d = &search->disagreement;
     if (d->count > 1) {
@@ -461,8 +477,9 @@ void dts_search_nothing(const dts_search *search, dts_text *out) {
     if (n->simulated == 0 && n->failed > 0) {
         dts_text_add(out, "Nothing could be simulated.\n");
     } else if (n->legal > 0) {
-        dts_text_add(out, n->no_memory == n->legal ? "Nothing fits in memory, which is proven for every layout.\n"
-                                                   : "Nothing that was simulated fits in memory.\n");
+        dts_text_add(out, n->no_memory == n->legal
+                              ? "Nothing fits in memory, which is proven for every layout that was searched.\n"
+                              : "Nothing that was simulated fits in memory.\n");
     } else if (n->illegal_reason[0] != '\0') {
         dts_text_printf(out, "No layout is legal: %s.\n", n->illegal_reason);
     } else {

@@ -24,8 +24,9 @@ typedef struct dts_search_writing {
 dts_status dts_search_write_text(const dts_search *search, const dts_search_writing *options, dts_text *out);
 dts_status dts_search_write_json(const dts_search *search, const dts_search_writing *options, dts_text *out);
 
-/* Parts of the text that the web page has, too. The rule whose plan a finding is, or ""; is it in the table? */
-const char *dts_search_baseline(const dts_search *search, size_t index);
+/* Parts of the text that the web page has, too. The rule whose plan a finding is, or that the scenario has it, or "";
+ * is it in the table? */
+const char *dts_search_label(const dts_search *search, size_t index);
 /* Where a plan does not fit: " !" on the GPU, " host!" in the memory of the nodes, " ! host!" in neither; "": it does.
  */
 const char *dts_search_lacks(const dts_finding *finding);

@@ -115,6 +115,9 @@ double dts_pass_chain_s(const dts_plan *plan, const dts_pass_cost *pass, bool ba
 /* A send between stages, and the gather behind it where tensor-parallel ranks send a share each. */
 double dts_lower_send_s(const dts_plan *plan, double boundary_B);
 
+/* Of a read or write of the node's drives, until the first byte moves (nvme.c). */
+extern const double dts_drive_latency_s;
+
 /* A collective that starts on idle links which groups equal ones of a node use at the same time. */
 double dts_shared_collective_s(const dts_cluster *cluster, dts_collective kind, dts_placement placement, double bytes,
                                double groups);

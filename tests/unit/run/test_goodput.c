@@ -81,9 +81,9 @@ static void equals_the_mean_of_many_runs(void **state) {
     }
 }
 
-/* With M = 1000 s, x = M ln 2 and R = M ln 3: an attempt fails every other time, and of the restarts, each of which gets
- * through with 1/3, there is one for each safe checkpoint. E = M · 3 · (2 - 1) = 3 M, of which restarts take
- * M (3 - 1) = 2 M, training and its checkpoints M ln 2, and what is lost is left: M (1 - ln 2). */
+/* With M = 1000 s, x = M ln 2 and R = M ln 3: an attempt fails every other time, and of the restarts, each of which
+ * gets through with 1/3, there is one for each safe checkpoint. E = M · 3 · (2 - 1) = 3 M, of which restarts take M (3
+ * - 1) = 2 M, training and its checkpoints M ln 2, and what is lost is left: M (1 - ln 2). */
 static void shares_follow_from_the_formulas(void **state) {
     (void)state;
     const dts_failing_run run = {.mtbf_s = 1000, .checkpoint_s = 50, .restart_s = 1000 * log(3)};

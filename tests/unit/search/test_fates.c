@@ -40,6 +40,7 @@ static void all_candidates_are_accounted_for(void **state) {
         .capacity_B = base->cluster.gpu.memory_B - base->cluster.gpu.context_B -
                       dts_stack_context_B(&base->stack, &base->cluster),
         .host_B = base->cluster.host.memory_B,
+        .drives_B = base->cluster.host.nvme_capacity_B,
     };
     fates n = {.c = &c, .best_s = INFINITY};
     for (size_t i = 0; i < found->count; i++) { /* as they were compared, without the allocator's replay */
