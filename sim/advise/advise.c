@@ -143,8 +143,8 @@ static void take_first(const dts_search *search, dts_family family, dts_contende
     }
 }
 
-static dts_status search_family(const dts_advice_request *request, dts_family family, bool offload, dts_contender *out,
-                                bool *interrupted, dts_diag *diag) {
+static dts_status search_family(const dts_advice_request *request, dts_family family, bool offload, dts_advice *out,
+                                dts_diag *diag) {
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
     restrictions axes;
     if (arena == NULL || !restrict_to(request->base, family, offload, arena, &axes)) {
@@ -167,9 +167,10 @@ static dts_status search_family(const dts_advice_request *request, dts_family fa
         dts_search *found = NULL;
         status = dts_search_spaces[DTS_SPACE_LAYOUTS]->run(&search, &found, diag);
         if (status == DTS_OK) {
-            take_first(found, family, out);
+            take_first(found, family, &out->families[family]);
+            out->interrupted |= found->interrupted;
+            out->out_of_memory += found->counts.out_of_memory;
         }
-        *interrupted |= status == DTS_OK && found->interrupted;
         dts_search_free(found);
     }
     dts_arena_free(arena);
@@ -180,10 +181,10 @@ static dts_status search_family(const dts_advice_request *request, dts_family fa
 static dts_status find_contenders(const dts_advice_request *request, dts_advice *out, dts_diag *diag) {
     dts_status status = DTS_OK;
     for (int f = 0; f < DTS_FAMILY_COUNT && status == DTS_OK && !out->interrupted; f++) {
-        dts_contender *c = &out->families[f];
-        status = search_family(request, (dts_family)f, false, c, &out->interrupted, diag);
+        const dts_contender *c = &out->families[f];
+        status = search_family(request, (dts_family)f, false, out, diag);
         if (status == DTS_OK && c->legal && !c->figures.fits && !out->interrupted) {
-            status = search_family(request, (dts_family)f, true, c, &out->interrupted, diag);
+            status = search_family(request, (dts_family)f, true, out, diag);
         }
     }
     out->best = DTS_NO_TRIAL;

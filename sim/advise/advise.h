@@ -115,6 +115,7 @@ typedef struct dts_advice {
     dts_verdict verdicts[DTS_BOOK_COUNT];
     dts_trials trials[DTS_TRIALS_COUNT]; /* of the best; count 0 without one */
     bool interrupted;
+    uint64_t out_of_memory; /* simulations */
 } dts_advice;
 
 typedef struct dts_advice_request {

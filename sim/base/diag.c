@@ -9,9 +9,11 @@
 
 #include "base/arena.h"
 #include "base/excerpt.h"
+#include "base/quote.h"
 
 enum { MESSAGES_KEPT = 100, LINE_SHOWN = 160, BEFORE_CARET = 100, LONGEST_NAME = 63 };
 
+static const char out_of_memory[] = "out of memory";
 static const char no_memory[] = "out of memory while reporting an error";
 
 struct dts_diag {
@@ -135,7 +137,20 @@ dts_status dts_diag_fail(dts_diag *diag, dts_status status, const char *help, co
 }
 
 dts_status dts_diag_nomem(dts_diag *diag) {
-    return dts_diag_fail(diag, DTS_NOMEM, NULL, "out of memory");
+    return dts_diag_fail(diag, DTS_NOMEM, NULL, out_of_memory);
+}
+
+dts_status dts_diag_nomem_help(dts_diag *diag, const char *help) {
+    dts_message *said = NULL;
+    for (size_t i = 0; diag != NULL && i < diag->kept && said == NULL; i++) {
+        const bool of_memory = strncmp(diag->messages[i].text, out_of_memory, sizeof out_of_memory - 1) == 0;
+        said = of_memory ? &diag->messages[i] : NULL;
+    }
+    if (said == NULL) {
+        return dts_diag_fail(diag, DTS_NOMEM, help, out_of_memory);
+    }
+    said->help = help;
+    return DTS_NOMEM;
 }
 
 void dts_diag_append(dts_diag *diag, const dts_diag *other) {
@@ -181,15 +196,16 @@ dts_status dts_diag_status(const dts_diag *diag) {
     return diag->status;
 }
 
-/* The source line with a caret under the column. Control characters are shown as blanks, so that a binary file cannot
- * reach the terminal; the caret counts characters, not bytes. */
+/* The source line with a caret under the column. What a line cannot hold is shown as blanks; the caret counts
+ * characters, not bytes. */
 static void render_source_line(const dts_message *m, bool color, dts_text *out) {
     const dts_place *place = &m->place;
+    const size_t length = strnlen(place->line_text, place->line_length);
     dts_text_printf(out, "  %5u | ", place->line);
-    for (size_t i = 0; i < place->line_length && place->line_text[i] != '\0'; i++) {
-        char c = place->line_text[i];
-        bool control = (unsigned char)c < 0x20 || c == 0x7f;
-        dts_text_add_bytes(out, control ? " " : &c, 1);
+    for (size_t i = 0, n; i<length; i += n> 0 ? n : 1) {
+        n = dts_utf8_length(place->line_text + i, length - i);
+        const bool shown = n > 0 && !dts_utf8_is_control(place->line_text + i, n);
+        dts_text_add_bytes(out, shown ? place->line_text + i : " ", shown ? n : 1);
     }
     dts_text_add(out, "\n");
     if (m->caret > 0) {
@@ -199,26 +215,54 @@ static void render_source_line(const dts_message *m, bool color, dts_text *out) 
     }
 }
 
+/* Where a character begins, at or behind this byte. */
+static size_t begin_of_character(const char *text, size_t at) {
+    while (((unsigned char)text[at] & 0xc0) == 0x80) {
+        at++;
+    }
+    return at;
+}
+
+/* As a part of a line; what is far too long, as a hostile argument is, loses its middle. */
+static void add_part(const char *string, size_t most, dts_text *out) {
+    dts_text line = {0};
+    dts_text_add_line(&line, string);
+    const char *all = dts_text_string(&line);
+    if (line.length <= most) {
+        dts_text_add(out, all);
+    } else {
+        dts_text_add_bytes(out, all, begin_of_character(all, most / 2));
+        dts_text_printf(out, " ... %s", all + begin_of_character(all, line.length - most / 2));
+    }
+    dts_text_end(&line, out);
+}
+
 static void render_message(const dts_message *m, bool color, dts_text *out) {
+    enum { TEXT_MOST = 1000, HELP_MOST = 8000 };
     if (m->place.file != NULL) {
-        dts_text_add(out, m->place.file);
+        add_part(m->place.file, TEXT_MOST, out);
         if (m->place.line > 0) {
             dts_text_printf(out, ":%u:%u", m->place.line, m->place.column);
         }
         dts_text_add(out, ": ");
     }
     bool error = m->severity == DTS_ERROR;
-    dts_text_printf(out, "%s%s:%s %s", color ? (error ? "\033[1;31m" : "\033[1;35m") : "", error ? "error" : "warning",
-                    color ? "\033[0m" : "", m->text);
+    dts_text_printf(out, "%s%s:%s ", color ? (error ? "\033[1;31m" : "\033[1;35m") : "", error ? "error" : "warning",
+                    color ? "\033[0m" : "");
+    add_part(m->text, TEXT_MOST, out);
     if (m->key != NULL) {
-        dts_text_printf(out, " [%s]", m->key);
+        dts_text_add(out, " [");
+        add_part(m->key, TEXT_MOST, out);
+        dts_text_add(out, "]");
     }
     dts_text_add(out, "\n");
     if (m->place.line_text != NULL && m->place.line > 0) {
         render_source_line(m, color, out);
     }
     if (m->help != NULL) {
-        dts_text_printf(out, "  help: %s\n", m->help);
+        dts_text_add(out, "  help: ");
+        add_part(m->help, HELP_MOST, out);
+        dts_text_add(out, "\n");
     }
 }
 

@@ -55,6 +55,8 @@ void dts_diag_warning(dts_diag *diag, const dts_place *place, const char *key, c
 dts_status dts_diag_fail(dts_diag *diag, dts_status status, const char *help, const char *format, ...) DTS_PRINTF(4, 5);
 /* "out of memory"; returns DTS_NOMEM. Works without memory. */
 dts_status dts_diag_nomem(dts_diag *diag);
+/* The same with a help, which is static; where it has been said already, the help is added to it. */
+dts_status dts_diag_nomem_help(dts_diag *diag, const char *help);
 
 /* Adds the messages of another behind those of diag. */
 void dts_diag_append(dts_diag *diag, const dts_diag *other);

@@ -31,10 +31,20 @@ size_t dts_utf8_length(const char *text, size_t available) {
     return length;
 }
 
-/* C0, DEL and C1 (U+0080 to U+009F), which can steer a terminal. */
-static int is_control(const char *character, size_t length) {
-    unsigned char first = (unsigned char)character[0];
-    return length == 1 ? first < 0x20 || first == 0x7f : first == 0xc2 && (unsigned char)character[1] < 0xa0;
+bool dts_utf8_is_control(const char *character, size_t length) {
+    const unsigned char *b = (const unsigned char *)character;
+    switch (length) {
+        case 1:
+            return b[0] < 0x20 || b[0] == 0x7f;
+        case 2:
+            return b[0] == 0xc2 && b[1] < 0xa0;
+        case 3:
+            return (b[0] == 0xe2 && b[1] == 0x80 && b[2] >= 0xa8 && b[2] <= 0xae) ||
+                   (b[0] == 0xe2 && b[1] == 0x81 && b[2] >= 0xa6 && b[2] <= 0xa9) ||
+                   (b[0] == 0xef && b[1] == 0xbb && b[2] == 0xbf) || (b[0] == 0xef && b[1] == 0xbf && b[2] >= 0xbe);
+        default:
+            return false;
+    }
 }
 
 dts_excerpt dts_excerpt_of_bytes(const char *text, size_t length) {
@@ -48,7 +58,7 @@ dts_excerpt dts_excerpt_of_bytes(const char *text, size_t length) {
             memcpy(out.text + safe, ellipsis, sizeof ellipsis);
             return out;
         }
-        if (n == 0 || is_control(text + i, n)) {
+        if (n == 0 || dts_utf8_is_control(text + i, n)) {
             out.text[used++] = '?';
             i += n == 0 ? 1 : n;
         } else {

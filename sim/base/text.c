@@ -77,23 +77,6 @@ void dts_text_add_integer(dts_text *text, int64_t value) {
     dts_text_add_bytes(text, digits + at, sizeof digits - at);
 }
 
-void dts_text_add_word(dts_text *text, const char *string) {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-    if (*string != '\0' && string[strspn(string, plain)] == '\0') {
-        dts_text_add(text, string);
-        return;
-    }
-    dts_text_add(text, "'");
-    for (const char *at = string; *at != '\0'; at++) {
-        if (*at == '\'') {
-            dts_text_add(text, "'\\''");
-        } else {
-            dts_text_add_bytes(text, at, 1);
-        }
-    }
-    dts_text_add(text, "'");
-}
-
 void dts_text_vprintf(dts_text *text, const char *format, va_list arguments) {
     enum { USUAL = 120 }; /* bytes for which room is made before the length is known */
     va_list again;

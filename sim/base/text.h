@@ -24,8 +24,6 @@ void dts_text_add(dts_text *text, const char *string);
 void dts_text_add_bytes(dts_text *text, const char *bytes, size_t length);
 void dts_text_add_repeated(dts_text *text, const char *string, size_t times);
 void dts_text_add_integer(dts_text *text, int64_t value);
-/* As one word of a shell, in single quotes where it needs them. */
-void dts_text_add_word(dts_text *text, const char *string);
 void dts_text_printf(dts_text *text, const char *format, ...) DTS_PRINTF(2, 3);
 void dts_text_vprintf(dts_text *text, const char *format, va_list arguments);
 

@@ -77,7 +77,7 @@ static void do_job(void *context, size_t index) {
     if (j->status == DTS_OK) {
         j->status = dts_measurement_simulate(&p->measurements->rows[j->row], all,
                                              p->request->override_count + p->parameter_count, p->request->profiles,
-                                             &scenario, &result, why);
+                                             NULL, &scenario, &result, why);
     }
     for (size_t r = 0; j->status == DTS_OK && r < p->record_count; r++) {
         if (p->records[r].row == j->row) {

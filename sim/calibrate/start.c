@@ -71,7 +71,7 @@ static void start_row(void *context, size_t index) {
     dts_result *result = NULL;
     row->status = why == NULL ? DTS_NOMEM
                               : dts_measurement_simulate(m, w->request->overrides, w->request->override_count,
-                                                         w->request->profiles, &scenario, &result, why);
+                                                         w->request->profiles, NULL, &scenario, &result, why);
     if (row->status == DTS_OK) {
         const unsigned char *values = (const unsigned char *)dts_scenario_get(scenario);
         for (size_t j = 0; j < w->request->parameter_count; j++) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/quantity.h"
+#include "base/quote.h"
 #include "calibrate/calibrate.h"
 #include "report/format.h"
 #include "report/grid.h"
@@ -169,18 +170,6 @@ dts_status dts_calibration_json(const dts_calibration *c, dts_text *out) {
 
 /* ---- the fragment ----------------------------------------------------------------------------------------------- */
 
-/* Text within double quotes of YAML. */
-static void add_quoted(const char *text, dts_text *out) {
-    dts_text_add(out, "\"");
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\') {
-            dts_text_add(out, "\\");
-        }
-        dts_text_add_bytes(out, (unsigned char)*text < 0x20 ? " " : text, 1);
-    }
-    dts_text_add(out, "\"");
-}
-
 static void add_origin(const dts_calibration *c, const dts_fitted *f, dts_text *out) {
     dts_text source = {0};
     dts_text_printf(&source, "fitted by dtsim calibrate on %s; mean error %.1f %% before, %.1f %% after", c->data,
@@ -195,7 +184,7 @@ static void add_origin(const dts_calibration *c, const dts_fitted *f, dts_text *
     }
     dts_text_add(&source, "; started from ");
     dts_quantity_format(f->start, f->dimension, DIGITS, &source);
-    add_quoted(dts_text_string(&source), out);
+    dts_text_add_quoted(out, dts_text_string(&source));
     out->failed = out->failed || source.failed;
     dts_text_free(&source);
 }
@@ -250,7 +239,7 @@ dts_status dts_calibration_yaml(const dts_calibration *c, dts_text *out) {
     if (c->base_key[0] != '\0') {
         dts_text_printf(&prefix, "%s.", c->base_key);
         dts_text_printf(out, "extends: ");
-        add_quoted(c->base_name, out);
+        dts_text_add_quoted(out, c->base_name);
         dts_text_add(out, "\n");
     } else {
         dts_text_add(out, "# A part of a scenario: `extends: ./THIS-FILE` takes it.\n");

@@ -333,6 +333,8 @@ static dts_status bind_field(dts_binder *binder, const dts_field *field, const d
     if (node == NULL) {
         return dts_diag_nomem(binder->diag);
     }
+    const uint64_t outside = binder->content;
+    binder->content = 0;
     dts_status status = dts_bind_value(binder, field, node, key, (unsigned char *)out + field->offset);
     bool noted = field->type == DTS_FIELD_MAP || field->type == DTS_FIELD_PROFILE ||
                  (field->type == DTS_FIELD_LIST && field->sub != NULL);
@@ -340,6 +342,7 @@ static dts_status bind_field(dts_binder *binder, const dts_field *field, const d
         const dts_node *value = dts_node_get(node, "value");
         status = dts_provenance_add(binder, key, value == NULL ? node : value, field->type == DTS_FIELD_CUSTOM);
     }
+    binder->content = outside;
     return status;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/quote.h"
 #include "config/inside.h"
 
 enum { NAMES_MOST = 128 };
@@ -187,7 +188,32 @@ static dts_status bind_quantity(const target *t, double *out) {
 
 /* ---- text ---- */
 
+dts_status dts_check_text(dts_diag *diag, const char *text, bool lines, const dts_place *place, const char *key) {
+    size_t n = 1;
+    for (size_t length = strlen(text); length > 0; text += n, length -= n) {
+        n = dts_utf8_length(text, length);
+        if (n > 0 && (!dts_utf8_is_control(text, n) || (lines && (*text == '\n' || *text == '\t')))) {
+            continue;
+        }
+        const bool line_break = *text == '\n' || *text == '\r';
+        char character[8] = "";
+        dts_text escaped = {0};
+        memcpy(character, text, n > 0 ? n : 1);
+        dts_text_add_quoted(&escaped, character);
+        dts_diag_error(diag, place, key, line_break ? "write it in one line" : "leave it out",
+                       line_break ? "a line break, %s, in text of one line" : "a control character, %s, in text",
+                       dts_text_string(&escaped));
+        dts_text_free(&escaped);
+        return DTS_INVALID;
+    }
+    return DTS_OK;
+}
+
 static dts_status bind_string(const target *t, const char **out) {
+    const dts_status status = dts_check_text(t->binder->diag, t->node->text, t->field->lines, &t->node->place, t->key);
+    if (status != DTS_OK) {
+        return status;
+    }
     const char *copy = dts_arena_strdup(t->binder->arena, t->node->text);
     if (copy == NULL) {
         return dts_diag_nomem(t->binder->diag);

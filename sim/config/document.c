@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/excerpt.h"
-#include "config/tree.h"
+#include "config/inside.h"
 
 const dts_limits dts_limits_default = {.bytes = 4u << 20, .nodes = 200000, .depth = 64, .scalar_B = 64u << 10};
 
@@ -52,9 +52,8 @@ static dts_status refuse_file(const char *path, const char *what, dts_diag *diag
     return dts_diag_fail(diag, DTS_IO, NULL, "cannot read '%s': %s", path, what);
 }
 
-/* The whole file in malloc'd memory, one byte more than limit at most (so that the caller sees it is too large). There
- * is room for what the file is said to hold, and then for as much as comes: a pipe does not say. */
-static dts_status read_file(const char *path, size_t limit, char **out, size_t *length, dts_diag *diag) {
+/* There is room for what the file is said to hold, and then for as much as comes: a pipe does not say. */
+dts_status dts_file_read(const char *path, size_t limit, char **out, size_t *length, dts_diag *diag) {
     enum { LEAST_ROOM_B = 4096 };
     struct stat info;
     if (stat(path, &info) != 0) {
@@ -72,7 +71,7 @@ static dts_status read_file(const char *path, size_t limit, char **out, size_t *
     size_t room = said > LEAST_ROOM_B ? said : LEAST_ROOM_B, got = 0;
     for (bool more = true; more; room *= 2) {
         room = room < most ? room : most;
-        char *larger = realloc(text, room);
+        char *larger = realloc(text, room + 1);
         if (larger == NULL) {
             free(text);
             fclose(file);
@@ -89,6 +88,7 @@ static dts_status read_file(const char *path, size_t limit, char **out, size_t *
         free(text);
         return refuse_file(path, strerror(error), diag);
     }
+    text[got] = '\0';
     *out = text;
     *length = got;
     return DTS_OK;
@@ -162,7 +162,7 @@ dts_status dts_tree_read(const char *path, const dts_limits *limits, dts_arena *
     char *text = NULL;
     size_t length = 0;
     *out = NULL;
-    dts_status status = read_file(path, limits->bytes, &text, &length, diag);
+    dts_status status = dts_file_read(path, limits->bytes, &text, &length, diag);
     if (status == DTS_OK) {
         status = tree_parse(text, length, path, limits, arena, out, diag);
     }

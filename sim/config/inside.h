@@ -29,6 +29,10 @@ bool dts_is_documentation_key(const char *key);
 bool dts_is_profile_path(const char *name);
 bool dts_is_file(const char *path);
 
+/* The whole file in malloc'd memory, one byte more than limit at most, so that the caller sees it is too large; a zero
+ * byte that *length does not count is behind it. */
+dts_status dts_file_read(const char *path, size_t limit, char **out, size_t *length, dts_diag *diag);
+
 /* Is there a profile of this name? */
 bool dts_profile_is_there(const dts_binder *binder, const char *folder, const char *name);
 /* Reports a name that no profile of the folder has: what it is the name of, or the nearest ones. */
@@ -51,12 +55,17 @@ bool dts_is_unreadable(const dts_node *node);
 /* The arena of the trees that binding makes. */
 dts_arena *dts_binder_trees(const dts_binder *binder);
 
+/* Refuses text that names or describes something and holds a character that no line holds; lines: several are one text,
+ * and tabs may stand in them. place and key: its own. */
+dts_status dts_check_text(dts_diag *diag, const char *text, bool lines, const dts_place *place, const char *key);
+
 /* Binds BOOL, INT, QUANTITY, STRING and ENUM. */
 dts_status dts_bind_scalar(dts_binder *binder, const dts_field *field, const dts_node *node, const char *key,
                            void *out);
 
 dts_status dts_provenance_begin(dts_binder *binder);
-/* Notes a bound value; node gives its text and place. as_yaml: text is quoted where YAML needs it. */
+/* Notes a bound value; node gives its text and place, binder->content what it names. as_yaml: text is quoted where YAML
+ * needs it. */
 dts_status dts_provenance_add(dts_binder *binder, const char *key, const dts_node *node, bool as_yaml);
 /* The same of a key and all below it as they stand in binder->known_provenance, which has to live on. */
 dts_status dts_provenance_take_known(dts_binder *binder, const char *key);

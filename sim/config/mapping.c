@@ -91,6 +91,29 @@ int64_t dts_settings_count(const dts_settings *settings, const char *path) {
     return text == NULL || end == text || *end != '\0' || value < 1 || value > INT32_MAX ? 0 : value;
 }
 
+/* By path, and of one path as they stand. */
+static int compare_paths(const void *a, const void *b) {
+    const dts_setting *x = *(dts_setting *const *)a, *y = *(dts_setting *const *)b;
+    const int order = strcmp(x->path, y->path);
+    return order != 0 ? order : (x > y) - (x < y);
+}
+
+void dts_settings_mark_repeated(dts_settings *settings) {
+    dts_setting **sorted = dts_arena_array(settings->arena, settings->count + 1, sizeof(dts_setting *));
+    if (sorted == NULL) {
+        settings->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < settings->count; i++) {
+        sorted[i] = &settings->items[i];
+    }
+    qsort(sorted, settings->count, sizeof(dts_setting *), compare_paths);
+    for (size_t i = 0; i < settings->count; i++) {
+        sorted[i]->repeats = i > 0 && sorted[i - 1]->repeated;
+        sorted[i]->repeated = i + 1 < settings->count && strcmp(sorted[i]->path, sorted[i + 1]->path) == 0;
+    }
+}
+
 static void set_key_place(dts_setting *setting, const dts_node *node) {
     if (setting != NULL) {
         setting->key_place = node->key_place;

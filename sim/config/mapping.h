@@ -21,13 +21,21 @@ typedef struct dts_mapping {
 
 /* A table ends with a rule whose ours is NULL. */
 
+/* Why a value may be another one: "N is set on lines 4 and 6, under a condition; 24 was taken". */
+typedef struct dts_doubt {
+    const char *text;
+    const struct dts_doubt *next;
+} dts_doubt;
+
 typedef struct dts_setting {
     const char *path, *value;
-    size_t path_length;  /* most paths that are not the one looked for differ in length */
-    dts_place place;     /* of the value */
-    dts_place key_place; /* file NULL: not known */
-    bool preset;         /* not written by anybody: a default */
-    bool used;           /* a rule took it */
+    size_t path_length;      /* most paths that are not the one looked for differ in length */
+    dts_place place;         /* of the value */
+    dts_place key_place;     /* file NULL: not known */
+    bool preset;             /* not written by anybody: a default */
+    bool used;               /* a rule took it */
+    bool repeated, repeats;  /* a later, an earlier one has the same path: dts_settings_mark_repeated says so */
+    const dts_doubt *doubts; /* NULL: none */
 } dts_setting;
 
 typedef struct dts_settings {
@@ -46,6 +54,8 @@ void dts_settings_rename(dts_settings *settings, dts_setting *setting, const cha
 /* The last one of this path, or NULL. */
 dts_setting *dts_settings_find(const dts_settings *settings, const char *path);
 const char *dts_settings_get(const dts_settings *settings, const char *path);
+/* Marks the settings whose path is there more than once, in n log n steps for n of them. */
+void dts_settings_mark_repeated(dts_settings *settings);
 /* A whole number above 0 that stands under path; 0: none. */
 int64_t dts_settings_count(const dts_settings *settings, const char *path);
 

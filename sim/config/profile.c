@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "base/digest.h"
 #include "config/inside.h"
 
 enum { BASES_MOST = 16 };
@@ -165,8 +166,13 @@ static const char *path_beside(const dts_binder *binder, const char *name, const
                : dts_arena_printf(binder->arena, "%.*s%s", (int)(slash - file + 1), file, name);
 }
 
-dts_status dts_binder_locate(dts_binder *binder, const char *name, const dts_place *reference, const char *key,
-                             const char *kind, const char **out) {
+/* The path of a file that a value names. */
+static dts_status locate_file(dts_binder *binder, const char *name, const dts_place *reference, const char *key,
+                              const char *kind, const char **out) {
+    const dts_status status = dts_check_text(binder->diag, name, false, reference, key);
+    if (status != DTS_OK) {
+        return status;
+    }
     const char *path = path_beside(binder, name, reference);
     if (path == NULL) {
         return dts_diag_nomem(binder->diag);
@@ -193,6 +199,26 @@ dts_status dts_binder_locate(dts_binder *binder, const char *name, const dts_pla
     return DTS_OK;
 }
 
+dts_status dts_binder_read(dts_binder *binder, const char *name, const dts_place *reference, const char *key,
+                           const char *kind, const char **path, char **text, size_t *length) {
+    enum { FILE_MOST_B = 16 << 20 };
+    dts_status status = locate_file(binder, name, reference, key, kind, path);
+    if (status == DTS_OK) {
+        status = dts_file_read(*path, FILE_MOST_B, text, length, binder->diag);
+    }
+    if (status != DTS_OK) {
+        return status;
+    }
+    if (*length > FILE_MOST_B) {
+        free(*text);
+        *text = NULL;
+        return dts_diag_error(binder->diag, &(dts_place){.file = *path}, NULL, NULL, "larger than 16 MiB");
+    }
+    const uint64_t before = binder->content != 0 ? binder->content : DTS_DIGEST_EMPTY;
+    binder->content = dts_digest_add(before, *text, *length + 1); /* files of one value stay apart */
+    return DTS_OK;
+}
+
 static dts_status locate(const lookup *l, const char *name, const char **out) {
     if (dts_is_profile_path(name)) {
         dts_text help = {0};
@@ -206,7 +232,7 @@ static dts_status locate(const lookup *l, const char *name, const char **out) {
                            dts_excerpt_of(name).text);
         }
         dts_text_free(&help);
-        return meant ? DTS_INVALID : dts_binder_locate(l->binder, name, l->reference, l->key, "YAML or JSON", out);
+        return meant ? DTS_INVALID : locate_file(l->binder, name, l->reference, l->key, "YAML or JSON", out);
     }
     if (!is_name(name)) {
         return dts_diag_error(l->binder->diag, l->reference, l->key,

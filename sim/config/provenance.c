@@ -65,7 +65,8 @@ dts_status dts_provenance_add(dts_binder *binder, const char *key, const dts_nod
     }
     dts_provenance_entry entry = {.key = dts_arena_strdup(p->arena, key),
                                   .value = dts_arena_strdup(p->arena, dts_text_string(&value)),
-                                  .source = node->source == NULL ? NULL : dts_arena_strdup(p->arena, node->source)};
+                                  .source = node->source == NULL ? NULL : dts_arena_strdup(p->arena, node->source),
+                                  .content = binder->content};
     bool complete = dts_text_status(&value) == DTS_OK && entry.key != NULL && entry.value != NULL &&
                     (node->source == NULL || entry.source != NULL) && own_place(p, &node->place, &entry.place) &&
                     make_room(p);

@@ -64,7 +64,9 @@ struct dts_field {
     dts_field_type element_type; /* DTS_FIELD_LIST without sub */
     const char *profile_folder;  /* DTS_FIELD_PROFILE: "models", "hardware/clusters", … */
     bool one_form;               /* DTS_FIELD_CUSTOM: a map of it stands for one value, and replaces a base's whole */
-    const char *file_ending;     /* DTS_FIELD_CUSTOM: values that end so, and what its key file says, name files */
+    bool lines;                  /* DTS_FIELD_STRING: prose, which may have several lines */
+    const char *file_ending;     /* DTS_FIELD_CUSTOM: values that end so, and what its key file says, name files, which
+                                    parse() reads with dts_binder_read */
     dts_field_parser *parse;     /* DTS_FIELD_CUSTOM; names, where given, are its plain forms for the JSON Schema */
 };
 
@@ -100,6 +102,7 @@ typedef struct dts_provenance_entry {
     const char *value;  /* as text; lists and DTS_FIELD_CUSTOM as one line of YAML */
     dts_place place;    /* file NULL: the schema's default */
     const char *source; /* the `source:` that stood with the number, or NULL */
+    uint64_t content;   /* digest of the bytes of the file that the value names, as they were read; 0: it names none */
 } dts_provenance_entry;
 
 typedef struct dts_provenance dts_provenance;
@@ -121,6 +124,7 @@ struct dts_binder {
     const dts_node *reference;  /* what named the profile whose map is bound next; NULL: a map of a file */
     unsigned depth;             /* of profiles inside profiles */
     bool incomplete;            /* a base of `extends` could not be read: what it may hold is not missed */
+    uint64_t content;           /* of the field that is bound now: as in dts_provenance_entry */
     /* a struct of the root's schema that was bound to the same profiles: what the root names is taken from there. NULL:
      * profiles are read */
     const void *known;
@@ -158,10 +162,11 @@ dts_status dts_profile_extend(dts_binder *binder, const char *folder, dts_node *
  * from the file that names it; a name cannot leave its folder. */
 dts_status dts_profile_resolve(dts_binder *binder, const char *folder, const char *name, const dts_place *reference,
                                const char *key, dts_node **out);
-/* The path of a file that a value names, in the arena: it counts from the folder of the file where the value stands
- * (reference). kind: "CSV", for the message when it is a folder. */
-dts_status dts_binder_locate(dts_binder *binder, const char *name, const dts_place *reference, const char *key,
-                             const char *kind, const char **out);
+/* Reads a file that the value of a field names: its path, in the arena, counts from the folder of the file where the
+ * value stands (reference). kind: "CSV", for the message when it is a folder. text ends with a zero byte that length
+ * does not count; the caller frees it. What was read is part of the value: it enters the field's provenance. */
+dts_status dts_binder_read(dts_binder *binder, const char *name, const dts_place *reference, const char *key,
+                           const char *kind, const char **path, char **text, size_t *length);
 
 /* Adds "did you mean 'a', 'b'?": the names that begin with name, else the nearest, else those with the same words
  * ("h100" of "h100-sxm"). False: there are none, and nothing was added. */

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/excerpt.h"
+#include "base/quote.h"
 
 enum { CELLS_PER_ROW_MAX = 1024, FILE_MAX_B = 16 << 20, UNEVEN_SHOWN = 10 };
 
@@ -58,9 +60,13 @@ static bool at_line_end(const reader *r) {
     return r->at == r->end || *r->at == '\n' || (*r->at == '\r' && r->at + 1 < r->end && r->at[1] == '\n');
 }
 
-static bool is_control(char c) {
-    return ((unsigned char)c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f;
+/* Does a control character stand here that no cell may hold? */
+static bool at_control(const reader *r) {
+    const size_t length = dts_utf8_length(r->at, (size_t)(r->end - r->at));
+    return length > 0 && dts_utf8_is_control(r->at, length) && strchr("\t\n\r", *r->at) == NULL;
 }
+
+static const char leave_out[] = "leave it out";
 
 static void skip_blanks(reader *r) {
     while (r->at < r->end && (*r->at == ' ' || *r->at == '\t')) {
@@ -84,6 +90,10 @@ static void read_quoted(reader *r, const dts_place *start, dts_text *out) {
             }
             return;
         }
+        if (at_control(r)) {
+            dts_place here = place_here(r);
+            complain(r, &here, leave_out, "control character");
+        }
         if (c == '"') {
             advance(r);
         }
@@ -97,9 +107,10 @@ static void read_quoted(reader *r, const dts_place *start, dts_text *out) {
 /* Blanks around a cell without quotes are not part of it. */
 static void read_plain(reader *r, dts_text *out) {
     while (!at_line_end(r) && *r->at != ',') {
-        if (*r->at == '"' || is_control(*r->at)) {
+        if (*r->at == '"' || at_control(r)) {
             dts_place here = place_here(r);
-            complain(r, &here, *r->at == '"' ? "put the whole cell in quotes and write the quote twice: \"\"" : NULL,
+            complain(r, &here,
+                     *r->at == '"' ? "put the whole cell in quotes and write the quote twice: \"\"" : leave_out,
                      *r->at == '"' ? "a quote inside a cell without quotes" : "control character");
             while (!at_line_end(r) && *r->at != ',') {
                 advance(r);
@@ -136,7 +147,7 @@ static dts_status read_row(reader *r, table_row *out) {
         } else {
             read_plain(r, &text);
         }
-        cell->text = text.failed ? NULL : dts_arena_strdup(r->arena, dts_text_string(&text));
+        cell->text = text.failed ? NULL : dts_arena_strdup(r->arena, dts_cell_text(dts_text_string(&text)));
         dts_text_free(&text);
         if (cell->text == NULL) {
             return dts_diag_nomem(r->diag);

@@ -43,9 +43,6 @@ dts_node *dts_tree_open_name(const dts_node *name, dts_arena *arena);
 /* Was a laid over b, an entry of the same map? What came with --set has no line. */
 bool dts_node_is_over(const dts_node *a, const dts_node *b);
 
-/* Adds text as a YAML scalar that reads back as the same text: plain where that is safe, else in double quotes. */
-void dts_yaml_write_text(const char *text, dts_text *out);
-
 /* New nodes; NULL when memory ran out. */
 dts_node *dts_tree_node(dts_arena *arena, dts_node_kind kind, const dts_place *place);
 /* Appends child to the map parent under key. last: the parent's last child, or NULL to search for it. */

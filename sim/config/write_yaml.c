@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/excerpt.h"
+#include "base/quote.h"
 #include "config/inside.h"
 
 enum { KEY_LONGEST = 512 };
@@ -68,28 +68,10 @@ static void write_scalar(const dts_field *field, dts_field_type type, const void
             dts_quantity_format_exact(*(const double *)value, field->dimension, out);
             break;
         case DTS_FIELD_ENUM:
-            dts_yaml_write_text(field->names[*(const int *)value], out);
+            dts_text_add_yaml(out, field->names[*(const int *)value]);
             break;
         default:
-            dts_yaml_write_text(*(const char *const *)value, out);
-    }
-}
-
-/* Text for a comment: one line, without control characters. YAML ends a line also at U+0085, U+2028 and U+2029. */
-static void write_comment_text(const char *text, dts_text *out) {
-    size_t length = strlen(text);
-    for (size_t i = 0; i < length;) {
-        size_t n = dts_utf8_length(text + i, length - i);
-        unsigned char c = (unsigned char)text[i];
-        bool control =
-            (n == 1 && (c < 0x20 || c == 0x7f)) || (n == 2 && c == 0xc2 && (unsigned char)text[i + 1] < 0xa0);
-        bool separator = n == 3 && memcmp(text + i, "\xe2\x80", 2) == 0 && ((unsigned char)text[i + 2] & 0xfe) == 0xa8;
-        if (n == 0 || control || separator) {
-            dts_text_add(out, " ");
-        } else {
-            dts_text_add_bytes(out, text + i, n);
-        }
-        i += n == 0 ? 1 : n;
+            dts_text_add_yaml_string(out, *(const char *const *)value);
     }
 }
 
@@ -99,14 +81,14 @@ static void end_line(const writer *w, const dts_provenance_entry *entry) {
         if (entry->place.file == NULL) {
             dts_text_add(w->out, "default");
         } else {
-            write_comment_text(entry->place.file, w->out);
+            dts_text_add_line(w->out, entry->place.file);
             if (entry->place.line > 0) {
                 dts_text_printf(w->out, ":%u", entry->place.line);
             }
         }
         if (entry->source != NULL) {
             dts_text_add(w->out, " (");
-            write_comment_text(entry->source, w->out);
+            dts_text_add_line(w->out, entry->source);
             dts_text_add(w->out, ")");
         }
     }

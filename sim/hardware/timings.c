@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "base/text.h"
 #include "config/table.h"
 
@@ -234,13 +235,17 @@ static dts_status parse(dts_binder *binder, const dts_node *node, const char *ke
                               "measured times are a file");
     }
     const char *path = NULL;
+    char *text = NULL;
+    size_t length = 0;
     reader r = {.binder = binder, .key = key, .collectives = collectives, .status = DTS_OK};
     dts_timings *timings = dts_arena_alloc(binder->arena, sizeof *timings);
-    dts_status status = timings == NULL ? dts_diag_nomem(binder->diag)
-                                        : dts_binder_locate(binder, node->text, &node->place, key, "CSV", &path);
+    dts_status status = timings == NULL
+                            ? dts_diag_nomem(binder->diag)
+                            : dts_binder_read(binder, node->text, &node->place, key, "CSV", &path, &text, &length);
     if (status == DTS_OK) {
-        status = dts_table_read(path, binder->arena, &r.table, binder->diag);
+        status = dts_table_parse(text, length, path, binder->arena, &r.table, binder->diag);
     }
+    free(text);
     if (status == DTS_OK) {
         status = find_columns(&r);
     }
@@ -264,6 +269,14 @@ dts_status dts_cluster_timings_parse(dts_binder *binder, const dts_field *field,
                                      void *out) {
     (void)field;
     return parse(binder, node, key, true, out);
+}
+
+uint64_t dts_timings_digest(const dts_timings *timings) {
+    uint64_t digest = DTS_DIGEST_EMPTY;
+    for (size_t i = 0; timings != NULL && i < timings->count; i++) {
+        digest = dts_digest_add(digest, &timings->rows[i].factor, sizeof timings->rows[i].factor);
+    }
+    return digest;
 }
 
 /* ---- factors ---------------------------------------------------------------------------------------------------- */

@@ -52,6 +52,9 @@ const dts_timing *dts_timings_find(const dts_timings *timings, const dts_timing_
 /* The first row whose key is not less than this one: where a group's collectives begin. */
 size_t dts_timings_lower_bound(const dts_timings *timings, const dts_timing_key *key);
 
+/* Of the factors: they depend on the file and on the hardware that its times were measured on. timings may be NULL. */
+uint64_t dts_timings_digest(const dts_timings *timings);
+
 /* DTS_FIELD_CUSTOM: a path of such a file; out: a const dts_timings *. */
 dts_field_parser dts_gpu_timings_parse;     /* of products and attention */
 dts_field_parser dts_cluster_timings_parse; /* of collectives */

@@ -287,7 +287,7 @@ static dts_status read(const char *text, size_t length, const char *name, dts_se
 }
 
 static dts_status write(const dts_settings *settings, const dts_plan_facts *facts, dts_text *out) {
-    dts_text_printf(out, "# %s for accelerate: accelerate launch --config_file FILE train.py\n", facts->name);
+    dts_write_title(facts, " for accelerate: accelerate launch --config_file FILE train.py", out);
     dts_notes_write(facts->notes, "# ", out);
     dts_text_add(out, "compute_environment: LOCAL_MACHINE\n");
     dts_status status = dts_write_yaml(settings, out);

@@ -10,7 +10,8 @@ typedef struct importer {
     const dts_launcher *launcher;
     dts_notes *notes;
     dts_diag *diag;
-    bool beside; /* the file is named by another one, which decides what this one leaves open */
+    bool beside;               /* the file is named by another one, which decides what this one leaves open */
+    dts_name_list read, known; /* keys that are read, and with them those that are known to change nothing */
 } importer;
 
 static void note_defaults(importer *i, const dts_settings *ours) {
@@ -37,6 +38,7 @@ static void set_aside(importer *i, dts_settings *theirs, dts_settings *open_ones
                           i->beside ? "the arguments say it" : "the file leaves it to the script: give it with --set",
                           &s->place, "%s = %s", s->path, s->value);
             dts_settings_add(open_ones, s->path, s->value, &s->place);
+            dts_doubts_warn_left(i->launcher, i->notes->arena, s, i->diag);
         } else {
             theirs->items[kept++] = *s;
         }
@@ -152,23 +154,12 @@ static void name_model(const importer *i, const dts_settings *base, dts_settings
     }
 }
 
-enum { NAMES_MOST = 768, TYPOS_MOST = 2 };
+enum { TYPOS_MOST = 2 };
 
-/* Every key that is read, and with the others every one that is known to change nothing. */
-static size_t known_names(const importer *i, bool others, const char *names[NAMES_MOST]) {
-    size_t count = 0;
-    for (size_t t = 0; t < DTS_RULE_TABLES && i->launcher->rules[t] != NULL; t++) {
-        count +=
-            dts_rules_paths(i->launcher->rules[t], DTS_TO_OURS, i->notes->arena, names + count, NAMES_MOST - count);
-    }
-    const dts_remark *remark = others ? i->launcher->irrelevant : NULL;
-    for (; remark != NULL && remark->path != NULL && count < NAMES_MOST; remark++) {
-        const char last = remark->path[strlen(remark->path) - 1];
-        if (last != '-' && last != '_') { /* the beginning of several */
-            names[count++] = remark->path;
-        }
-    }
-    return count;
+static const dts_name_list *names_of(importer *i, bool others) {
+    dts_name_list *list = others ? &i->known : &i->read;
+    dts_launcher_names(i->launcher, others, i->notes, list);
+    return list;
 }
 
 static void warn_unknown(importer *i, const dts_setting *s, const char *nearest) {
@@ -185,14 +176,15 @@ static void warn_unknown(importer *i, const dts_setting *s, const char *nearest)
 
 /* A key of a section of which most changes nothing, but that differs in a letter or two from one that is read:
  * bf16.enabld. NULL: it is none. */
-static const char *misspelt(const importer *i, const dts_setting *s) {
-    const char *names[NAMES_MOST], *dot = strrchr(s->path, '.');
-    const size_t count = dot == NULL ? 0 : known_names(i, false, names);
-    for (size_t k = 0; k < count; k++) {
+static const char *misspelt(importer *i, const dts_setting *s) {
+    const char *dot = strrchr(s->path, '.');
+    const dts_name_list *names = dot == NULL ? NULL : names_of(i, false);
+    for (size_t k = 0; names != NULL && k < names->count; k++) {
+        const char *name = names->items[k];
         const size_t section = (size_t)(dot - s->path) + 1;
-        if (strncmp(names[k], s->path, section) == 0 && strchr(names[k] + section, '.') == NULL &&
-            dts_edit_distance(names[k] + section, dot + 1) <= TYPOS_MOST) {
-            return names[k];
+        if (strncmp(name, s->path, section) == 0 && strchr(name + section, '.') == NULL &&
+            dts_edit_distance(name + section, dot + 1) <= TYPOS_MOST) {
+            return name;
         }
     }
     return NULL;
@@ -273,14 +265,14 @@ static bool is_slip(const char *path, const char *nearest) {
 }
 
 /* What no rule took: known to be of no concern, a value without a counterpart, or unknown. */
-static void note_rest(importer *i, const dts_settings *theirs, dts_settings *ours) {
+static void note_rest(importer *i, dts_settings *theirs, dts_settings *ours) {
+    dts_settings_mark_repeated(theirs);
     for (size_t k = 0; k < theirs->count; k++) {
         const dts_setting *s = &theirs->items[k];
         const dts_mapping *rules = s->used ? NULL : dts_launcher_rules(i->launcher, DTS_TO_OURS, s->path);
         const dts_remark *remark = dts_remark_find(i->launcher->irrelevant, s->path);
-        const dts_setting *again = dts_settings_find(theirs, s->path);
         const char *meant = s->used || rules != NULL ? NULL : misspelt(i, s);
-        if (again != s) {
+        if (s->repeated) {
             dts_notes_add(i->notes, DTS_NOTE_ELSEWHERE, "given again further down", &s->place, "%s = %s", s->path,
                           s->value);
         } else if (s->used) {
@@ -294,8 +286,8 @@ static void note_rest(importer *i, const dts_settings *theirs, dts_settings *our
             drop_default(i, s->path, ours);
             note_lost(i, s, rules);
         } else {
-            const char *names[NAMES_MOST];
-            const char *nearest = dts_nearest_name(s->path, names, known_names(i, true, names));
+            const dts_name_list *names = names_of(i, true);
+            const char *nearest = dts_nearest_name(s->path, names->items, names->count);
             const char *help = dts_launcher_warns_of(i->launcher, s->path, s->value);
             if (help != NULL) {
                 dts_diag_warning(i->diag, &s->place, NULL, help, "'%s %s' is not read, and changes the plan", s->path,
@@ -374,7 +366,9 @@ static void collect(const importer *i, const dts_settings *ours, const dts_setti
         const dts_setting *s = &ours->items[k];
         bool skipped = strncmp(s->path, "plan.", 5) == 0 || (strncmp(s->path, "model.", 6) == 0 && layers == NULL);
         if (!skipped && last_of_its_path(ours, k)) {
-            add(list, s->path, s->value, s->place.file == NULL ? &whole : &s->place);
+            const char *value = dts_value_as_yaml(i->notes->arena, s->value);
+            i->notes->failed = i->notes->failed || value == NULL;
+            add(list, s->path, value, s->place.file == NULL ? &whole : &s->place);
         }
     }
 }
@@ -578,6 +572,8 @@ dts_status dts_import(const dts_launcher *launcher, const char *text, size_t len
     warn_of_defaults(i, &main->open_ones, base, &ours);
     for (size_t k = 0; k < all.count; k++) {
         note_rest(&all.items[k].importer, &all.items[k].theirs, &ours);
+        dts_doubts_warn(all.items[k].importer.launcher, notes->arena, &all.items[k].theirs, diag);
+        failed = failed || all.items[k].theirs.failed;
     }
     note_defaults(i, &ours);
     status = dts_facts_complete(&ours, base, diag);

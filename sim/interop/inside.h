@@ -35,8 +35,18 @@ const char *dts_trainer_stored_as(const char *stored);
 void dts_notes_add(dts_notes *notes, dts_note_kind kind, const char *text, const dts_place *place, const char *format,
                    ...) DTS_PRINTF(5, 6);
 
+/* "# NAME of the scenario", and rest: the first comment of what is written. */
+void dts_write_title(const dts_plan_facts *facts, const char *rest, dts_text *out);
+
 /* The first rule table of the launcher that reads path in this direction, or NULL. */
 const dts_mapping *dts_launcher_rules(const dts_launcher *launcher, dts_direction direction, const char *path);
+/* Every key that the launcher's files may have and that is read, and with the others every one that is known to change
+ * nothing. Made once: *out is {0} at first. */
+typedef struct dts_name_list {
+    const char **items;
+    size_t count;
+} dts_name_list;
+void dts_launcher_names(const dts_launcher *launcher, bool others, dts_notes *notes, dts_name_list *out);
 /* Does a rule of the launcher make `ours` of their path, first of all? */
 bool dts_launcher_makes(const dts_launcher *launcher, const char *path, const char *ours);
 /* Does it name a file that holds the plan, or a variable that does? */
@@ -47,6 +57,10 @@ bool dts_launcher_counts_not(const dts_launcher *launcher, const char *path, con
 const char *dts_launcher_warns_of(const dts_launcher *launcher, const char *path, const char *value);
 /* The value of the key from which this one was taken, at the same place. */
 const char *dts_launcher_written(const dts_settings *theirs, const dts_setting *taken);
+/* Warns of values that the script leaves open for a reason that can be told, and of those that count and may be others,
+ * each reason once. */
+void dts_doubts_warn_left(const dts_launcher *launcher, dts_arena *arena, const dts_setting *left, dts_diag *diag);
+void dts_doubts_warn(const dts_launcher *launcher, dts_arena *arena, const dts_settings *theirs, dts_diag *diag);
 /* Refuses what was read of a launch line without arguments of Megatron-LM. */
 dts_status dts_launcher_check_line(const dts_settings *theirs, const char *name, dts_diag *diag);
 /* The remark on path in a table, or NULL. */
@@ -58,6 +72,10 @@ dts_status dts_layer_lists_complete(dts_settings *ours, dts_diag *diag);
 /* Stages of different depth as parallelism.partition: by a layout, and by the layers at their ends. */
 dts_status dts_stage_layout_complete(dts_settings *ours, dts_diag *diag);
 dts_status dts_stage_depths_complete(dts_settings *ours, int64_t layers, dts_diag *diag);
+
+/* A value of ours that was read of a file, as YAML that says no more than it: in the arena, NULL without memory. Maps
+ * and lists, which rules make, are YAML already. */
+const char *dts_value_as_yaml(dts_arena *arena, const char *value);
 
 /* YAML and JSON. */
 dts_status dts_read_document(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag);

@@ -141,6 +141,29 @@ bool dts_launcher_owns(const char *name, const char *text, size_t length) {
 
 /* ---- what keys are about ---- */
 
+void dts_launcher_names(const dts_launcher *launcher, bool others, dts_notes *notes, dts_name_list *out) {
+    enum { NAMES_MOST = 768 };
+    if (out->items != NULL) {
+        return;
+    }
+    out->items = dts_arena_array(notes->arena, NAMES_MOST, sizeof *out->items);
+    if (out->items == NULL) {
+        notes->failed = true;
+        return;
+    }
+    for (size_t t = 0; t < DTS_RULE_TABLES && launcher->rules[t] != NULL; t++) {
+        out->count += dts_rules_paths(launcher->rules[t], DTS_TO_OURS, notes->arena, out->items + out->count,
+                                      NAMES_MOST - out->count);
+    }
+    const dts_remark *remark = others ? launcher->irrelevant : NULL;
+    for (; remark != NULL && remark->path != NULL && out->count < NAMES_MOST; remark++) {
+        const char last = remark->path[strlen(remark->path) - 1];
+        if (last != '-' && last != '_') { /* the beginning of several */
+            out->items[out->count++] = remark->path;
+        }
+    }
+}
+
 bool dts_launcher_makes(const dts_launcher *launcher, const char *path, const char *ours) {
     const size_t length = strlen(ours);
     bool makes = false;

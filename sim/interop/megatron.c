@@ -565,8 +565,7 @@ static const dts_need needs[] = {
 
 static dts_status write(const dts_settings *settings, const dts_plan_facts *facts, dts_text *out) {
     dts_text_add(out, "#!/bin/bash\n");
-    dts_text_printf(out, "# %s as Megatron-LM arguments. Give data, tokenizer and learning rate as \"$@\".\n",
-                    facts->name);
+    dts_write_title(facts, " as Megatron-LM arguments. Give data, tokenizer and learning rate as \"$@\".", out);
     dts_notes_write(facts->notes, "# ", out);
     dts_text_add(out, "export CUDA_DEVICE_MAX_CONNECTIONS=");
     const bool shards =

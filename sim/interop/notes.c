@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/quote.h"
 #include "interop/inside.h"
 
 void dts_notes_add(dts_notes *notes, dts_note_kind kind, const char *text, const dts_place *place, const char *format,
@@ -50,19 +51,28 @@ void dts_notes_write(const dts_notes *notes, const char *prefix, dts_text *out) 
                 dts_text_printf(out, "%s%s:\n", prefix, sections[s].title);
                 titled = true;
             }
-            dts_text_printf(out, "%s  %s", prefix, note->what);
+            dts_text_printf(out, "%s  ", prefix);
+            dts_text_add_line(out, note->what);
             if (note->place.line > 0) {
                 const bool other =
                     notes->file != NULL && note->place.file != NULL && strcmp(notes->file, note->place.file) != 0;
-                dts_text_printf(out, " (%s%sline %u)", other ? note->place.file : "", other ? ", " : "",
-                                (unsigned)note->place.line);
+                dts_text_add(out, " (");
+                dts_text_add_line(out, other ? note->place.file : "");
+                dts_text_printf(out, "%sline %u)", other ? ", " : "", (unsigned)note->place.line);
             }
             if (note->text != NULL) {
-                dts_text_printf(out, ": %s", note->text);
+                dts_text_add(out, ": ");
+                dts_text_add_line(out, note->text);
             }
             dts_text_add(out, "\n");
         }
     }
+}
+
+void dts_write_title(const dts_plan_facts *facts, const char *rest, dts_text *out) {
+    dts_text_add(out, "# ");
+    dts_text_add_line(out, facts->name);
+    dts_text_printf(out, "%s\n", rest);
 }
 
 const dts_remark *dts_remark_find(const dts_remark *table, const char *path) {

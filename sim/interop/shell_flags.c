@@ -37,12 +37,17 @@ static size_t behind_srun(const words *w) {
     return 0;
 }
 
+static const word *first_of(const variable *v) {
+    static const word empty = {.text = ""};
+    return v->now.value.count > 0 ? &v->now.value.items[0] : &empty;
+}
+
 /* Does the program start processes of its own? A launcher does, and a lone task of a node with several GPUs. */
 static bool is_starter(shell *s, const words *w, size_t program) {
     static const char name[] = "SLURM_NTASKS_PER_NODE";
     const variable *tasks = dts_shell_find(s, name, sizeof name - 1);
     bool starter = !dts_shell_is_named(w->items[program].text, "python") ||
-                   (tasks != NULL && tasks->value.count > 0 && strcmp(tasks->value.items[0].text, "1") == 0);
+                   (tasks != NULL && strcmp(first_of(tasks)->text, "1") == 0);
     for (size_t i = program + 1; i < w->count; i++) {
         starter |= strncmp(w->items[i].text, "torch.distributed", strlen("torch.distributed")) == 0 ||
                    strncmp(w->items[i].text, "accelerate.", strlen("accelerate.")) == 0;
@@ -57,40 +62,59 @@ static bool is_written(const dts_settings *out, const char *path) {
 }
 static void add_slurm(shell *s, const char *path, const char *name, dts_settings *out) {
     const variable *v = dts_shell_find(s, name, strlen(name));
-    if (v != NULL && v->value.count > 0 && dts_settings_find(out, path) == NULL) {
-        dts_settings_add(out, path, v->value.items[0].text, &v->value.items[0].place);
+    if (v != NULL && first_of(v)->text[0] != '\0' && dts_settings_find(out, path) == NULL) {
+        dts_settings_add(out, path, first_of(v)->text, &first_of(v)->place);
     }
 }
 
-void dts_shell_take_flags(shell *s, dts_settings *out) {
+/* A variable that nobody knows, behind a value: it holds flags rather than another value. */
+static bool may_hold_flags(const word *w) {
+    return w->text[0] == '$' || w->text[0] == '`';
+}
+
+/* The flag at items[at], with what stands behind it; where the next one is. */
+static size_t take_flag(shell *s, size_t at, dts_settings *out, dts_diag *diag) {
+    const words *w = &s->found;
+    const word *flag = &w->items[at++];
+    const char *path = flag_path(s, flag->text), *equals = strchr(flag->text, '=');
+    const dts_doubt *doubts = dts_shell_doubts(s, flag);
+    dts_text value = {0};
+    if (equals != NULL) {
+        dts_text_add(&value, equals + 1);
+    }
+    for (; equals == NULL && at < w->count && !is_flag(w->items[at].text) && !is_script(w->items[at].text); at++) {
+        const word *next = &w->items[at];
+        if (value.length > 0 && may_hold_flags(next)) {
+            dts_diag_warning(diag, &next->place, NULL, "give what it holds with --set",
+                             "'%s' is not known, and may hold flags", next->text);
+            at++;
+            break;
+        }
+        dts_text_add(&value, value.length > 0 ? " " : "");
+        dts_text_add(&value, next->text);
+        doubts = dts_shell_join_doubts(s, dts_shell_doubts(s, next), doubts);
+    }
+    if (path == NULL || value.failed) {
+        dts_shell_fail(s, OUT_OF_MEMORY);
+    } else if (path[0] != '\0' && strcmp(path, "m") != 0 && strcmp(path, "u") != 0) { /* --, torchrun -m X, python -u */
+        dts_setting *added =
+            dts_settings_add(out, path, value.length > 0 ? dts_text_string(&value) : "true", &flag->place);
+        if (added != NULL) {
+            added->doubts = doubts;
+        }
+    }
+    dts_text_free(&value);
+    return at;
+}
+
+void dts_shell_take_flags(shell *s, dts_settings *out, dts_diag *diag) {
     const words *w = &s->found;
     const size_t program = behind_srun(w);
+    s->mode = RUN; /* what srun asks for holds for its command */
+    s->control = NULL;
     dts_shell_take_slurm(s, w, 0, program);
-    for (size_t i = program; i < w->count; i++) {
-        const char *text = w->items[i].text;
-        if (!is_flag(text)) {
-            continue;
-        }
-        const char *path = flag_path(s, text), *equals = strchr(text, '=');
-        dts_text value = {0};
-        if (equals != NULL) {
-            dts_text_add(&value, equals + 1);
-        }
-        for (; equals == NULL && i + 1 < w->count && !is_flag(w->items[i + 1].text) && !is_script(w->items[i + 1].text);
-             i++) {
-            dts_text_add(&value, value.length > 0 ? " " : "");
-            dts_text_add(&value, w->items[i + 1].text);
-        }
-        const dts_place *place = &w->items[i].place;
-        for (size_t j = i; j > 0 && !is_flag(w->items[j].text); j--) {
-            place = &w->items[j - 1].place;
-        }
-        if (path == NULL || value.failed) {
-            s->failed = true;
-        } else if (strcmp(path, "m") != 0 && strcmp(path, "u") != 0) { /* torchrun -m MODULE, python -u */
-            dts_settings_add(out, path, value.length > 0 ? dts_text_string(&value) : "true", place);
-        }
-        dts_text_free(&value);
+    for (size_t i = program; i < w->count;) {
+        i = is_flag(w->items[i].text) ? take_flag(s, i, out, diag) : i + 1;
     }
     if (program > 0) { /* srun python …: each task is a process; where tasks start others, one for each GPU */
         const bool starter = is_starter(s, w, program);

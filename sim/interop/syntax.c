@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/quote.h"
 #include "interop/inside.h"
 
 bool dts_is_plain_value(const char *value) {
@@ -26,10 +27,21 @@ static const char *plain_word(const char *value) {
     return value;
 }
 
-/* What a place points at outlives the document. */
-static void keep_place(dts_arena *arena, const char *name, dts_place *place) {
+/* What a place points at outlives the document: the last line that was kept, from the document and as a copy. */
+typedef struct kept_line {
+    const char *from, *copy;
+} kept_line;
+
+static void keep_place(dts_settings *out, const char *name, kept_line *last, dts_place *place) {
     place->file = name;
-    place->line_text = place->line_text == NULL ? NULL : dts_arena_strndup(arena, place->line_text, place->line_length);
+    if (place->line_text == NULL) {
+        return;
+    }
+    if (place->line_text != last->from) {
+        *last = (kept_line){place->line_text, dts_arena_strndup(out->arena, place->line_text, place->line_length)};
+        out->failed = out->failed || last->copy == NULL;
+    }
+    place->line_text = last->copy;
 }
 
 dts_status dts_read_document(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag) {
@@ -48,12 +60,13 @@ dts_status dts_read_document(const char *text, size_t length, const char *name, 
         status = dts_diag_error(diag, &root->place, NULL, "KEY: VALUE, or {\"KEY\": VALUE}", "expected a map of keys");
     } else {
         size_t before = out->count;
+        kept_line last = {NULL, NULL};
         dts_settings_flatten(root, "", out);
         for (size_t i = before; i < out->count; i++) {
             dts_setting *setting = &out->items[i];
             setting->value = plain_word(setting->value);
-            keep_place(out->arena, name, &setting->place);
-            keep_place(out->arena, name, &setting->key_place);
+            keep_place(out, name, &last, &setting->place);
+            keep_place(out, name, &last, &setting->key_place);
         }
     }
     dts_document_free(document);
@@ -90,6 +103,16 @@ const char *dts_read_beside(const char *name, const char *file, dts_arena *arena
         dts_text_free(&text);
     }
     return NULL;
+}
+
+const char *dts_value_as_yaml(dts_arena *arena, const char *value) {
+    dts_text yaml = {0};
+    if (value[0] != '{' && value[0] != '[') {
+        dts_text_add_yaml(&yaml, value);
+        value = yaml.failed ? NULL : dts_arena_strdup(arena, dts_text_string(&yaml));
+    }
+    dts_text_free(&yaml);
+    return value;
 }
 
 /* ---- nested maps ---- */
@@ -149,14 +172,17 @@ static void write_map(const cJSON *map, size_t depth, dts_text *out) {
         if (cJSON_IsObject(item)) {
             dts_text_printf(out, "%s:\n", item->string);
             write_map(item, depth + 1, out);
-        } else if (cJSON_IsString(item)) {
-            bool word = strcmp(item->valuestring, "no") == 0; /* YAML 1.1 reads it as false */
-            dts_text_printf(out, word ? "%s: '%s'\n" : "%s: %s\n", item->string, item->valuestring);
-        } else if (cJSON_IsBool(item)) {
-            dts_text_printf(out, "%s: %s\n", item->string, cJSON_IsTrue(item) ? "true" : "false");
-        } else {
-            dts_text_printf(out, "%s: %s\n", item->string, item->valuestring);
+            continue;
         }
+        dts_text_printf(out, "%s: ", item->string);
+        if (cJSON_IsString(item)) {
+            dts_text_add_yaml_string(out, item->valuestring);
+        } else if (cJSON_IsBool(item)) {
+            dts_text_add(out, cJSON_IsTrue(item) ? "true" : "false");
+        } else {
+            dts_text_add(out, item->valuestring);
+        }
+        dts_text_add(out, "\n");
     }
 }
 
@@ -173,7 +199,8 @@ dts_status dts_write_yaml(const dts_settings *settings, dts_text *out) {
 static void write_node(const dts_node *map, size_t depth, dts_text *out) {
     for (const dts_node *node = map->first; node != NULL; node = node->next) {
         dts_text_add_repeated(out, "  ", depth);
-        dts_text_printf(out, "%s:", node->key);
+        dts_text_add_yaml(out, node->key);
+        dts_text_add(out, ":");
         if (node->kind == DTS_NODE_MAP && node->count > 0) {
             dts_text_add(out, "\n");
             write_node(node, depth + 1, out);
@@ -191,17 +218,29 @@ void dts_interop_write_yaml(const dts_node *root, dts_text *out) {
 
 /* ---- flags ---- */
 
+/* Words are several values, but for those of an expression. */
+static void write_words(const char *value, dts_text *out) {
+    const bool one = strpbrk(value, "|()[]*;&$") != NULL;
+    for (const char *at = value; *at != '\0'; at += strspn(at, " ")) {
+        const size_t length = one ? strlen(at) : strcspn(at, " ");
+        dts_text word = {0};
+        dts_text_add_bytes(&word, at, length);
+        dts_text_add(out, " ");
+        dts_text_add_word(out, dts_text_string(&word));
+        dts_text_end(&word, out);
+        at += length;
+    }
+}
+
 void dts_write_flags(const dts_settings *settings, dts_text *out) {
     for (size_t i = 0; i < settings->count; i++) {
         const dts_setting *setting = &settings->items[i];
         if (strcmp(setting->value, "false") == 0) {
             continue;
         }
-        bool bare = strcmp(setting->value, "true") == 0;
-        bool special = strpbrk(setting->value, "|()[]*;&$") != NULL; /* bare words are several values */
         dts_text_printf(out, " \\\n    --%s", setting->path);
-        if (!bare) {
-            dts_text_printf(out, special ? " '%s'" : " %s", setting->value);
+        if (strcmp(setting->value, "true") != 0) {
+            write_words(setting->value, out);
         }
     }
     dts_text_add(out, "\n");

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/quote.h"
 #include "interop/inside.h"
 
 typedef struct reader {
@@ -12,6 +13,7 @@ typedef struct reader {
     uint32_t number;
     char section[128];
     dts_settings *out;
+    dts_settings sections; /* each with where it begins */
     dts_diag *diag;
 } reader;
 
@@ -19,7 +21,7 @@ static dts_place place_at(const reader *r, const char *at) {
     return (dts_place){.file = r->name,
                        .line = r->number,
                        .column = (uint32_t)(at - r->line) + 1,
-                       .line_text = dts_arena_strndup(r->out->arena, r->line, r->length),
+                       .line_text = r->line,
                        .line_length = r->length};
 }
 
@@ -60,6 +62,8 @@ static dts_status read_section(reader *r, const char *at, const char *end) {
     }
     memcpy(r->section, first, (size_t)(last - first));
     r->section[last - first] = '\0';
+    const dts_place place = place_at(r, at);
+    dts_settings_add(&r->sections, r->section, "", &place);
     return finish(r, close + 1, end);
 }
 
@@ -137,19 +141,34 @@ static dts_status read_line(reader *r, const char *end) {
     dts_place place = place_at(r, at);
     if (path == NULL) {
         r->out->failed = true;
-    } else if (dts_settings_find(r->out, path) != NULL) {
-        return refuse(r, at, "remove one of them", "the key stands there twice");
     } else {
         dts_settings_add(r->out, path, value, &place);
     }
     return finish(r, behind, end);
 }
 
-dts_status dts_read_toml(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag) {
-    reader r = {.name = name, .out = out, .diag = diag};
+/* Refuses all but the first of each name. */
+static dts_status refuse_repeated(const reader *r, dts_settings *settings, const char *what) {
     dts_status status = DTS_OK;
-    const char *end = text + length;
-    for (const char *at = text; at < end;) {
+    dts_settings_mark_repeated(settings);
+    for (size_t i = 0; i < settings->count; i++) {
+        const dts_setting *s = &settings->items[i];
+        if (s->repeats) {
+            status = dts_diag_error(r->diag, &s->place, NULL, "remove one of them", "%s", what);
+        }
+    }
+    return status;
+}
+
+dts_status dts_read_toml(const char *text, size_t length, const char *name, dts_settings *out, dts_diag *diag) {
+    reader r = {.name = name, .out = out, .diag = diag, .sections.arena = out->arena};
+    const char *kept = dts_arena_strndup(out->arena, text, length); /* places point into it */
+    if (kept == NULL) {
+        return dts_diag_nomem(diag);
+    }
+    dts_status status = DTS_OK;
+    const char *end = kept + length;
+    for (const char *at = kept; at < end;) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         const char *stop = newline == NULL ? end : newline;
         r.line = at;
@@ -159,6 +178,9 @@ dts_status dts_read_toml(const char *text, size_t length, const char *name, dts_
         r.number++;
         status = read_line(&r, stop) != DTS_OK ? DTS_INVALID : status;
     }
+    status = refuse_repeated(&r, out, "the key stands there twice") != DTS_OK ? DTS_INVALID : status;
+    status = refuse_repeated(&r, &r.sections, "the section stands there twice") != DTS_OK ? DTS_INVALID : status;
+    out->failed = out->failed || r.sections.failed;
     return status;
 }
 
@@ -183,9 +205,13 @@ void dts_write_toml(const dts_settings *settings, dts_text *out) {
             if (j == i) {
                 dts_text_printf(out, "\n[%.*s]\n", (int)length, s->path);
             }
-            bool plain = dts_is_plain_value(s->value);
-            dts_text_printf(out, plain ? "%s = %s\n" : "%s = \"%s\"\n", s->path + length + (length > 0 ? 1 : 0),
-                            s->value);
+            dts_text_printf(out, "%s = ", s->path + length + (length > 0 ? 1 : 0));
+            if (dts_is_plain_value(s->value)) {
+                dts_text_add(out, s->value);
+            } else {
+                dts_text_add_quoted(out, s->value);
+            }
+            dts_text_add(out, "\n");
         }
     }
 }

@@ -20,7 +20,8 @@ static const dts_remark elsewhere[] = {
 
 static dts_status write(const dts_settings *settings, const dts_plan_facts *facts, dts_text *out) {
     (void)settings;
-    dts_text_printf(out, "#!/bin/bash\n# %s, on every node\n", facts->name);
+    dts_text_add(out, "#!/bin/bash\n");
+    dts_write_title(facts, ", on every node", out);
     dts_notes_write(facts->notes, "# ", out);
     dts_write_torchrun(facts, out);
     dts_text_add(out, " train.py \"$@\"\n");

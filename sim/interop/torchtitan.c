@@ -5,6 +5,7 @@
  * TOML keys before commit 9810191. */
 #include <string.h>
 
+#include "base/quote.h"
 #include "interop/inside.h"
 
 #define P(key)     "parallelism." key
@@ -375,8 +376,8 @@ static const dts_remark irrelevant[] = {
 };
 
 static dts_status write_python(const dts_settings *settings, const dts_plan_facts *facts, dts_text *out) {
-    dts_text_printf(out, "# %s as a torchtitan recipe. Put it into a config_registry.py and start it with\n#   ",
-                    facts->name);
+    dts_write_title(facts, " as a torchtitan recipe. Put it into a config_registry.py and start it with", out);
+    dts_text_add(out, "#   ");
     dts_write_torchrun(facts, out);
     dts_text_add(out, " -m torchtitan.train --module llama3 --config plan\n");
     dts_text_add(out, "# Change the recipe it begins with to that of the model.\n");
@@ -389,28 +390,34 @@ static dts_status write_python(const dts_settings *settings, const dts_plan_fact
         const dts_setting *s = &settings->items[i];
         bool class = strcmp(s->path, "activation_checkpoint") == 0;
         const char *word = strcmp(s->value, "true") == 0 ? "True" : strcmp(s->value, "false") == 0 ? "False" : NULL;
-        bool plain = class || word != NULL || dts_is_plain_value(s->value);
-        dts_text_printf(out, plain ? "    config.%s = %s\n" : "    config.%s = \"%s\"\n", s->path,
-                        word != NULL ? word : s->value);
+        dts_text_printf(out, "    config.%s = ", s->path);
+        if (class || word != NULL || dts_is_plain_value(s->value)) {
+            dts_text_add(out, word != NULL ? word : s->value);
+        } else {
+            dts_text_add_quoted(out, s->value);
+        }
+        dts_text_add(out, "\n");
     }
     dts_text_add(out, "    return config\n");
     return dts_text_status(out);
 }
 
 static dts_status write_cli(const dts_settings *settings, const dts_plan_facts *facts, dts_text *out) {
-    dts_text_printf(out, "#!/bin/bash\n# %s as flags over a torchtitan recipe.\n", facts->name);
+    dts_text_add(out, "#!/bin/bash\n");
+    dts_write_title(facts, " as flags over a torchtitan recipe.", out);
     dts_notes_write(facts->notes, "# ", out);
     dts_write_torchrun(facts, out);
     dts_text_add(out, " -m torchtitan.train \"$@\"");
     for (size_t i = 0; i < settings->count; i++) { /* a bare flag means true, and there is no other way to say false */
-        dts_text_printf(out, " \\\n    --%s %s", settings->items[i].path, settings->items[i].value);
+        dts_text_printf(out, " \\\n    --%s ", settings->items[i].path);
+        dts_text_add_word(out, settings->items[i].value);
     }
     dts_text_add(out, "\n");
     return dts_text_status(out);
 }
 
 static dts_status write_toml(const dts_settings *settings, const dts_plan_facts *facts, dts_text *out) {
-    dts_text_printf(out, "# %s for torchtitan before February 2026: CONFIG_FILE=FILE ./run_train.sh\n", facts->name);
+    dts_write_title(facts, " for torchtitan before February 2026: CONFIG_FILE=FILE ./run_train.sh", out);
     dts_notes_write(facts->notes, "# ", out);
     dts_write_toml(settings, out);
     return dts_text_status(out);

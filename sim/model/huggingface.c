@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/quantity.h"
+#include "base/quote.h"
 #include "model/huggingface_rules.h"
 
 enum { MOST_FAMILIES = 64 };
@@ -337,8 +339,16 @@ static const char *model_name(const dts_settings *theirs, const dts_huggingface_
             name = folder > 1 ? last_part(file, folder - 1, &length) : name;
         }
     }
-    const bool told = length > 0 && name[0] != '.';
-    return told ? dts_arena_strndup(theirs->arena, name, length) : family->type;
+    if (length == 0 || name[0] == '.') {
+        return family->type;
+    }
+    dts_text part = {0}, shown = {0}; /* the file may hold anything */
+    dts_text_add_bytes(&part, name, length);
+    dts_text_add_line(&shown, dts_text_string(&part));
+    dts_text_end(&part, &shown);
+    name = shown.failed ? NULL : dts_arena_strdup(theirs->arena, dts_text_string(&shown));
+    dts_text_free(&shown);
+    return name;
 }
 
 /* What the rules found, as the entries of a profile. */
@@ -404,6 +414,30 @@ static dts_status check_sizes(const dts_huggingface_family *family, const dts_se
     return status;
 }
 
+/* Sizes of which a profile's 0 means "as usual", and that of a config nothing that can be loaded. */
+static dts_status refuse_zeros(const dts_huggingface_family *family, const dts_settings *theirs, dts_diag *diag) {
+    enum { RESULTS_MOST = 8 };
+    static const char *const sizes[] = {"kv_heads", "head_dim", "ffn_hidden", "expert_ffn_hidden", NULL};
+    dts_status status = DTS_OK;
+    for (size_t i = 0; i < theirs->count; i++) {
+        const dts_setting *s = &theirs->items[i];
+        const char *ours[RESULTS_MOST];
+        double value = 1;
+        const size_t length = dts_number_scan(s->value, &value);
+        const bool zero = s->used && length > 0 && s->value[length] == '\0' && value == 0;
+        const size_t count =
+            zero ? dts_rules_results(family->rules, DTS_TO_OURS, s->path, theirs->arena, ours, RESULTS_MOST) : 0;
+        for (size_t k = 0; k < count; k++) {
+            if (dts_name_index(ours[k], sizes) >= 0) {
+                status = dts_diag_error(diag, &s->place, s->path, "leave it out for the usual size",
+                                        "%s 0 is no model", s->path);
+                break;
+            }
+        }
+    }
+    return status;
+}
+
 dts_status dts_huggingface_profile(dts_document *document, const dts_node *root, const char *name,
                                    const dts_huggingface_notes *notes, dts_node **out, dts_diag *diag) {
     const dts_huggingface_notes none = {NULL, NULL, NULL};
@@ -435,6 +469,7 @@ dts_status dts_huggingface_profile(dts_document *document, const dts_node *root,
     note_defaults(&ours, notes->assumed);
     const dts_status sizes = whole_profile ? check_sizes(family, &ours, text, diag) : DTS_OK;
     status = status == DTS_OK ? sizes : status;
+    status = refuse_zeros(family, &theirs, diag) == DTS_OK ? status : DTS_INVALID;
     if (status == DTS_OK) {
         build(family, name, &theirs, &ours, &entries);
         status = dts_huggingface_experts(text, &ours, &entries, diag);

@@ -26,7 +26,7 @@ static const char *const loss_names[] = {"cross-entropy", "cross-entropy-native"
 
 static const dts_field fields[] = {
     FIELD(name, DTS_FIELD_STRING, .help = "what reports call the model"),
-    FIELD(description, DTS_FIELD_STRING, .help = "one line for `dtsim list`"),
+    FIELD(description, DTS_FIELD_STRING, .lines = true, .help = "one line for `dtsim list`"),
     FIELD(architecture, DTS_FIELD_ENUM, .names = architecture_names, .required = true,
           .help = "gpt and llama normalise before each block, bert behind it"),
     COUNT(layers, 1, MAX_LAYERS, .required = true, .help = "transformer layers"),

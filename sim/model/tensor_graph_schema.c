@@ -49,7 +49,7 @@ static const dts_schema operator_schema = {
 #define STRUCT dts_graph_profile
 static const dts_field graph_fields[] = {
     {FIELD(name), .type = DTS_FIELD_STRING, .help = "what reports call the network"},
-    {FIELD(description), .type = DTS_FIELD_STRING, .help = "one line for `dtsim list`"},
+    {FIELD(description), .type = DTS_FIELD_STRING, .lines = true, .help = "one line for `dtsim list`"},
     {FIELD(operators), .type = DTS_FIELD_LIST, .sub = &operator_schema, .required = true,
      .help = "each behind those whose outputs it reads"},
     {FIELD(expected_parameters), .type = DTS_FIELD_QUANTITY, .dimension = DTS_DIM_NUMBER, .minimum = 0, .maximum = 1e18,

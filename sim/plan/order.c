@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "plan/internal.h"
 #include "plan/lower/profile.h"
@@ -12,15 +13,17 @@ static const char form_help[] = "write a name such as 1f1b, a path that ends in 
 
 static dts_status read_order(dts_binder *binder, const char *file, const dts_place *place, const char *key,
                              dts_schedule_choice *out) {
-    dts_status status = dts_binder_locate(binder, file, place, key, "CSV", &out->name);
-    if (status != DTS_OK) {
-        return status;
-    }
     dts_schedule *order = dts_arena_alloc(binder->arena, sizeof *order);
     if (order == NULL) {
         return dts_diag_nomem(binder->diag);
     }
-    status = dts_schedule_read(out->name, binder->arena, order, binder->diag);
+    char *text = NULL;
+    size_t length = 0;
+    dts_status status = dts_binder_read(binder, file, place, key, "CSV", &out->name, &text, &length);
+    if (status == DTS_OK) {
+        status = dts_schedule_parse(text, length, out->name, binder->arena, order, binder->diag);
+    }
+    free(text);
     out->order = status == DTS_OK ? order : NULL;
     return status;
 }

@@ -1,21 +1,8 @@
 #include <inttypes.h>
-#include <string.h>
 
+#include "base/quote.h"
 #include "report/fields.h"
 #include "report/report.h"
-
-void dts_report_csv_cell(const char *text, dts_text *out) {
-    if (text == NULL || strpbrk(text, ",\"\r\n") == NULL) {
-        dts_text_add(out, text != NULL ? text : "");
-        return;
-    }
-    dts_text_add(out, "\"");
-    for (; *text != '\0'; text++) {
-        dts_text_add_bytes(out, "\"\"", *text == '"' ? 2 : 0);
-        dts_text_add_bytes(out, text, *text == '"' ? 0 : 1);
-    }
-    dts_text_add(out, "\"");
-}
 
 static void add_cell(const dts_report_field *field, const dts_result *result, dts_text *out) {
     const void *at = (const char *)result + field->offset;
@@ -35,7 +22,7 @@ static void add_cell(const dts_report_field *field, const dts_result *result, dt
             dts_text_add(out, *(const bool *)at ? "true" : "false");
             break;
         case DTS_REPORT_STRING:
-            dts_report_csv_cell(*(const char *const *)at, out);
+            dts_text_add_cell(out, *(const char *const *)at);
             break;
     }
 }

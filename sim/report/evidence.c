@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/quote.h"
 #include "config/table.h"
 #include "report/fields.h"
 #include "run/verdict.h"
@@ -31,7 +32,7 @@ void dts_evidence_add(const dts_published_run *run, dts_text *out) {
     const char *const texts[] = {run->table, run->id,           run->source,   run->model,
                                  run->stack, run->architecture, run->precision};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        dts_report_csv_cell(texts[i], out);
+        dts_text_add_cell(out, texts[i]);
         dts_text_add(out, ",");
     }
     dts_text_printf(out, "%.4g,%.0f,%.4g,%.5g,", run->parameters, run->gpus, run->mfu, run->ratio);

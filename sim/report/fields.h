@@ -37,7 +37,4 @@ extern const dts_report_fields dts_cure_fields;
  * (then buffer holds the word given). */
 void dts_report_number(double value, const char *not_a_number, char buffer[32]);
 
-/* Text as a cell of CSV: quoted when it holds a comma, a quote or a line break; quotes are doubled (RFC 4180). */
-void dts_report_csv_cell(const char *text, dts_text *out);
-
 #endif

@@ -113,17 +113,3 @@ const char *dts_formatted(dts_formatter *formatter, double value, char *buffer, 
     dts_text_free(&text);
     return buffer;
 }
-
-void dts_format_json_string(const char *text, dts_text *out) {
-    dts_text_add(out, "\"");
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\') {
-            dts_text_printf(out, "\\%c", *text);
-        } else if ((unsigned char)*text < 0x20) {
-            dts_text_printf(out, "\\u%04x", (unsigned)*text);
-        } else {
-            dts_text_add_bytes(out, text, 1);
-        }
-    }
-    dts_text_add(out, "\"");
-}

@@ -29,7 +29,4 @@ void dts_format_change(double share, dts_text *out);
 typedef void dts_formatter(double value, dts_text *out);
 const char *dts_formatted(dts_formatter *formatter, double value, char *buffer, size_t size);
 
-/* text (UTF-8) as a JSON string with its quotes; quotes, backslashes and control characters are escaped. */
-void dts_format_json_string(const char *text, dts_text *out);
-
 #endif

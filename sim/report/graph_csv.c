@@ -1,12 +1,13 @@
 /* The task graph as a table: one line per task. */
 #include <inttypes.h>
 
+#include "base/quote.h"
 #include "report/fields.h"
 #include "report/report.h"
 
 static void add_text(const char *text, dts_text *out) {
     dts_text_add(out, ",");
-    dts_report_csv_cell(text, out);
+    dts_text_add_cell(out, text);
 }
 
 static void add_number(double value, dts_text *out) {

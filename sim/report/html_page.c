@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/quote.h"
+
 /* Forward, both halves of backward and their colours are those of the pictures of schedules (schedule_svg.c), which
  * stay apart for eyes that do not tell red from green; communication keeps clear of them. The parts of bars
  * (html_bars.c) and of timelines differ by at least 10 in CIE Lab for the three kinds of colour blindness (Machado et
@@ -57,15 +59,15 @@ static bool joins(const char *text, const char *end) {
 }
 
 static void add_escaped(const char *text, size_t length, dts_text *out) {
-    for (const char *end = text + length; text < end; text++) {
-        const char *entity = joins(text, end) ? "&nbsp;"
-                             : *text == '<'   ? "&lt;"
-                             : *text == '>'   ? "&gt;"
-                             : *text == '&'   ? "&amp;"
-                             : *text == '"'   ? "&quot;"
-                                              : NULL;
-        dts_text_add_bytes(out, entity != NULL ? entity : text, entity != NULL ? strlen(entity) : 1);
+    const char *end = text + length;
+    for (const char *at = text; at < end; at++) {
+        if (joins(at, end)) {
+            dts_text_add_markup(out, text, (size_t)(at - text));
+            dts_text_add(out, "&nbsp;");
+            text = at + 1;
+        }
     }
+    dts_text_add_markup(out, text, (size_t)(end - text));
 }
 
 void dts_html_escaped(const char *text, dts_text *out) {

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/quote.h"
+
 /* Hangs item into object and gives it back; on failure frees it and remembers. */
 static cJSON *hang(dts_json *json, cJSON *object, const char *name, cJSON *item) {
     bool good = item != NULL && object != NULL &&
@@ -41,7 +43,11 @@ void dts_json_flag(dts_json *json, cJSON *object, const char *name, bool value) 
 }
 
 void dts_json_string(dts_json *json, cJSON *object, const char *name, const char *value) {
-    hang(json, object, name, value != NULL ? cJSON_CreateString(value) : cJSON_CreateNull());
+    dts_text quoted = {0};
+    dts_text_add_quoted(&quoted, value != NULL ? value : "");
+    json->failed = json->failed || quoted.failed;
+    hang(json, object, name, value != NULL ? cJSON_CreateRaw(dts_text_string(&quoted)) : cJSON_CreateNull());
+    dts_text_free(&quoted);
 }
 
 static void add_field(dts_json *json, cJSON *object, const dts_report_field *field, const void *record) {

@@ -1,5 +1,6 @@
 #include "report/measurements.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -34,9 +35,18 @@ static bool is_note(const char *column) {
     return strcmp(column, "id") == 0 || strcmp(column, "source") == 0 || strcmp(column, "note") == 0;
 }
 
-/* A measured value: a positive number; 0 after reporting. */
-static double measured_value(const dts_table_cell *cell, dts_diag *diag) {
-    return dts_table_positive(cell, "an empty cell means: not measured", diag);
+/* A measured value in the unit of its metric: a positive number, as bounded as durations in scenarios are, so that no
+ * error, mean or fitted constant leaves the numbers. 0 after reporting. */
+static double measured_value(const dts_table_cell *cell, int metric, dts_diag *diag) {
+    static const double least = 1e-9, most = 1e9;
+    const double value = dts_table_positive(cell, "an empty cell means: not measured", diag);
+    if (value == 0 || (value >= least && value <= most)) {
+        return value;
+    }
+    char help[64];
+    snprintf(help, sizeof help, "from 1e-9 to 1e9 %s", dts_metrics[metric].unit);
+    dts_diag_error(diag, &cell->place, NULL, help, "'%s' is out of bounds", cell->text);
+    return 0;
 }
 
 /* A name of a table's own columns that is written otherwise: "ID", or a metric without "measured."; else NULL. */
@@ -111,6 +121,9 @@ static dts_status check_id(const dts_table *table, size_t r, size_t id, dts_diag
     if (cell->text[0] == '\0') {
         return dts_diag_error(diag, &cell->place, NULL, NULL, "a row without an id");
     }
+    if (cell->text[strcspn(cell->text, "\t\r\n")] != '\0') {
+        return dts_diag_error(diag, &cell->place, NULL, "write it in one line, without tabs", "an id of several lines");
+    }
     for (size_t earlier = 0; earlier < r; earlier++) {
         const dts_table_cell *other = &table->cells[earlier * table->columns + id];
         if (strcmp(other->text, cell->text) == 0) {
@@ -128,7 +141,8 @@ static dts_status check_rows(const dts_table *table, dts_diag *diag) {
         const dts_table_cell *row = &table->cells[r * table->columns];
         status = check_id(table, r, id, diag) == DTS_OK ? status : DTS_INVALID;
         for (size_t c = 0; c < table->columns; c++) {
-            if (metric_of(table->header[c].text) >= 0 && row[c].text[0] != '\0' && measured_value(&row[c], diag) == 0) {
+            const int metric = metric_of(table->header[c].text);
+            if (metric >= 0 && row[c].text[0] != '\0' && measured_value(&row[c], metric, diag) == 0) {
                 status = DTS_INVALID;
             }
         }
@@ -174,7 +188,7 @@ static dts_status take_rows(const dts_table *table, size_t index, dts_arena *are
                 continue;
             }
             if (metric >= 0) {
-                row->measured[metric] = measured_value(&cells[c], NULL);
+                row->measured[metric] = measured_value(&cells[c], metric, NULL);
             } else {
                 overrides[row->override_count++] =
                     (dts_override){.key = column, .value = cells[c].text, .place = cells[c].place};
@@ -207,8 +221,8 @@ dts_status dts_measurements_read(const char *const *paths, size_t count, dts_are
 }
 
 dts_status dts_measurement_simulate(const dts_measurement *row, const dts_override *more, size_t more_count,
-                                    const dts_profile_paths *profiles, dts_scenario **scenario, dts_result **result,
-                                    dts_diag *diag) {
+                                    const dts_profile_paths *profiles, const dts_run_options *options,
+                                    dts_scenario **scenario, dts_result **result, dts_diag *diag) {
     *scenario = NULL;
     *result = NULL;
     dts_override *overrides = calloc(row->override_count + more_count + 1, sizeof *overrides);
@@ -220,7 +234,7 @@ dts_status dts_measurement_simulate(const dts_measurement *row, const dts_overri
     }
     dts_status status = dts_scenario_load(NULL, overrides, row->override_count + more_count, profiles, scenario, diag);
     free(overrides);
-    return status == DTS_OK ? dts_run(*scenario, NULL, result, diag) : status;
+    return status == DTS_OK ? dts_run(*scenario, options, result, diag) : status;
 }
 
 double dts_metric_predicted(const dts_result *result, int metric) {

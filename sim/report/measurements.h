@@ -4,7 +4,7 @@
 
 #include "base/diag.h"
 #include "config/schema.h"
-#include "run/result.h"
+#include "run/run.h"
 #include "scenario/scenario.h"
 
 typedef enum dts_metric_kind {
@@ -50,11 +50,12 @@ typedef struct dts_measurements {
 dts_status dts_measurements_read(const char *const *paths, size_t count, dts_arena *arena, dts_measurements *out,
                                  dts_diag *diag);
 
-/* Simulates one row with more overrides on top. What is wrong goes to diag. *scenario and *result are owned by the
- * caller, also after errors (NULL then, or what was made before). Rows may be simulated in parallel. */
+/* Simulates one row with more overrides on top; options as of dts_run. What is wrong goes to diag. *scenario and
+ * *result are owned by the caller, also after errors (NULL then, or what was made before). Rows may be simulated in
+ * parallel. */
 dts_status dts_measurement_simulate(const dts_measurement *row, const dts_override *more, size_t more_count,
-                                    const dts_profile_paths *profiles, dts_scenario **scenario, dts_result **result,
-                                    dts_diag *diag);
+                                    const dts_profile_paths *profiles, const dts_run_options *options,
+                                    dts_scenario **scenario, dts_result **result, dts_diag *diag);
 
 /* What result predicts for a metric. */
 double dts_metric_predicted(const dts_result *result, int metric);

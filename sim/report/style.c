@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/quote.h"
+
 /* One palette for every page: ANSI 16 colours, which a terminal's own theme keeps readable on light and dark. */
 static const char *const codes[DTS_PAINT_COUNT] = {
     [DTS_PAINT_NONE] = "",        [DTS_PAINT_STRONG] = "1",         [DTS_PAINT_FAINT] = "2",
@@ -106,6 +108,21 @@ void dts_style_plain(const dts_style *style, const char *string, dts_text *out) 
                            ellipsis ? 3 : 1);
         string += length;
     }
+}
+
+void dts_style_filter(const dts_style *style, const dts_text *made, dts_text *out) {
+    const char *text = dts_text_string(made);
+    size_t from = 0;
+    for (size_t at = 0; style->color && at < made->length;) {
+        const size_t escape = escape_length(text + at);
+        if (escape > 0) {
+            dts_text_add_lines(out, text + from, at - from);
+            dts_text_add_bytes(out, text + at, escape);
+            from = at + escape;
+        }
+        at += escape > 0 ? escape : 1;
+    }
+    dts_text_add_lines(out, text + from, made->length - from);
 }
 
 /* Adds at most columns characters of string; an ellipsis marks a cut. Returns the columns used. */

@@ -55,6 +55,9 @@ size_t dts_style_break(const char *text, size_t columns);
 /* string; in ASCII "×" becomes "x", "·" "*" and any other character beyond ASCII "?". */
 void dts_style_plain(const dts_style *style, const char *string, dts_text *out);
 
+/* What was made as it may be written: lines of text (dts_text_add_lines), and among them the colours above. */
+void dts_style_filter(const dts_style *style, const dts_text *made, dts_text *out);
+
 /* string, cut to columns with an ellipsis when it is longer, then filled with blanks up to columns. */
 void dts_style_pad(const dts_style *style, const char *string, size_t columns, dts_text *out);
 /* The same, blanks first. */

@@ -1,6 +1,9 @@
 #include "report/svg.h"
 
 #include <math.h>
+#include <string.h>
+
+#include "base/quote.h"
 
 const dts_svg_shade dts_svg_shades[DTS_SVG_SHADES] = {
     {"#0072B2", "#9CCAE6", "#FFFFFF"}, {"#E69F00", "#F7DDA6", "#000000"}, {"#009E73", "#A3DCCB", "#000000"},
@@ -15,26 +18,8 @@ double dts_svg_step(double end, int ticks) {
     return power * (scaled <= 1 ? 1 : scaled <= 2 ? 2 : scaled <= 5 ? 5 : 10);
 }
 
-/* Of text and of what stands in double quotes. */
 static void add_escaped(const char *text, dts_text *out) {
-    for (; *text != '\0'; text++) {
-        switch (*text) {
-            case '<':
-                dts_text_add(out, "&lt;");
-                break;
-            case '>':
-                dts_text_add(out, "&gt;");
-                break;
-            case '&':
-                dts_text_add(out, "&amp;");
-                break;
-            case '"':
-                dts_text_add(out, "&quot;");
-                break;
-            default:
-                dts_text_add_bytes(out, text, 1);
-        }
-    }
+    dts_text_add_markup(out, text, strlen(text));
 }
 
 void dts_svg_begin(double width, double height, const char *label, dts_text *out) {

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "report/format.h"
+#include "base/quote.h"
 #include "report/report.h"
 
 enum { FLUSH_AT_B = 1 << 16 };
@@ -98,7 +98,7 @@ static void write_name(trace_writer *w, const char *what, size_t process, size_t
     dts_text *out = next_event(w);
     dts_text_printf(out, "{\"ph\":\"M\",\"name\":\"%s_name\",\"pid\":%zu,\"tid\":%zu,\"args\":{\"name\":", what,
                     process, thread);
-    dts_format_json_string(name, out);
+    dts_text_add_quoted(out, name);
     dts_text_add(out, "}}");
     out = next_event(w);
     dts_text_printf(out,
@@ -109,7 +109,7 @@ static void write_name(trace_writer *w, const char *what, size_t process, size_t
 static void write_span(trace_writer *w, const dts_span *span) {
     dts_text *out = next_event(w);
     dts_text_add(out, "{\"ph\":\"X\",\"name\":");
-    dts_format_json_string(span->name != NULL ? span->name : dts_span_kind_names[span->kind], out);
+    dts_text_add_quoted(out, span->name != NULL ? span->name : dts_span_kind_names[span->kind]);
     dts_text_add(out, ",\"cat\":\"");
     dts_text_add(out, dts_span_kind_names[span->kind]);
     add_number("\",\"pid\":", (int64_t)span->device + 1, out);
@@ -234,9 +234,9 @@ static void write_sample(trace_writer *w, const dts_memory_sample *sample) {
 dts_status dts_report_trace(const dts_result *result, FILE *file) {
     trace_writer w = {.file = file};
     dts_text_add(&w.text, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"generator\":\"dtsim\",\"scenario\":");
-    dts_format_json_string(result->scenario != NULL ? result->scenario : "", &w.text);
+    dts_text_add_quoted(&w.text, result->scenario != NULL ? result->scenario : "");
     dts_text_add(&w.text, ",\"plan\":");
-    dts_format_json_string(result->plan != NULL ? result->plan : "", &w.text);
+    dts_text_add_quoted(&w.text, result->plan != NULL ? result->plan : "");
     dts_text_add(&w.text, "},\"traceEvents\":[");
     for (size_t i = 0; i < result->device_count; i++) {
         write_name(&w, "process", i + 1, 0, i + 1, result->devices[i]);

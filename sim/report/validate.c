@@ -104,6 +104,10 @@ static void do_row(void *context, size_t index) {
     work *w = context;
     const dts_measurement *row = &w->measurements.rows[index];
     outcome *out = &w->outcomes[index];
+    if (w->request->stop != NULL && atomic_load(w->request->stop)) {
+        out->status = DTS_INTERRUPTED;
+        return;
+    }
     pthread_mutex_lock(&w->lock);
     if (w->request->progress != NULL) {
         w->request->progress(w->request->context, w->done, w->measurements.row_count, row->id);
@@ -113,9 +117,10 @@ static void do_row(void *context, size_t index) {
     dts_diag *why = dts_diag_new();
     dts_scenario *scenario = NULL;
     dts_result *result = NULL;
+    const dts_run_options options = {.stop = w->request->stop};
     out->status = why == NULL ? DTS_NOMEM
                               : dts_measurement_simulate(row, w->request->overrides, w->request->override_count,
-                                                         w->request->profiles, &scenario, &result, why);
+                                                         w->request->profiles, &options, &scenario, &result, why);
     if (out->status == DTS_OK) {
         out->status = fill_in(row, scenario, result, out);
     } else if (why != NULL) {
@@ -178,7 +183,11 @@ static dts_status gather_row(dts_validation *v, const dts_measurement *row, cons
         return DTS_NOMEM;
     }
     if (out->status != DTS_OK) {
-        const char *reason = out->reason != NULL ? dts_arena_strdup(v->arena, out->reason) : NULL;
+        const bool stopped = out->status == DTS_INTERRUPTED;
+        const char *reason = stopped               ? "interrupted"
+                             : out->reason != NULL ? dts_arena_strdup(v->arena, out->reason)
+                                                   : NULL;
+        v->interrupted += stopped;
         v->failures[v->failure_count++] =
             (dts_validate_failure){.id = row->id, .table = row->table, .line = row->line, .reason = reason};
         return reason != NULL ? DTS_OK : DTS_NOMEM;

@@ -5,6 +5,8 @@
 #ifndef DTS_REPORT_VALIDATE_H
 #define DTS_REPORT_VALIDATE_H
 
+#include <stdatomic.h>
+
 #include "report/measurements.h"
 #include "report/style.h"
 #include "run/verdict.h"
@@ -75,7 +77,8 @@ typedef struct dts_validation {
     const char *by; /* what the rows are grouped by; NULL: not at all */
     const char **groups;
     size_t group_count;
-    size_t worst; /* rows with the largest errors to be told; 0: all rows in order instead */
+    size_t worst;       /* rows with the largest errors to be told; 0: all rows in order instead */
+    size_t interrupted; /* rows that were left out because somebody stopped it; they are failures, too */
 } dts_validation;
 
 /* Told before each row; may be NULL. */
@@ -90,6 +93,7 @@ typedef struct dts_validate_request {
     const char *by;                  /* NULL: no groups; see dts_measurement_group */
     size_t worst;                    /* as in dts_validation */
     int threads;                     /* rows at a time; less than 1: one per core */
+    const atomic_bool *stop;         /* set by somebody else: simulate no further row; NULL: nobody */
     dts_validate_progress *progress; /* one call at a time, from any thread */
     void *context;
 } dts_validate_request;

@@ -362,6 +362,10 @@ static dts_result *run_folded(const dts_scenario_values *values, const dts_plan 
     return result;
 }
 
+const char dts_memory_help[] =
+    "--set fidelity.detail=block needs less, and so do fewer microbatches; of several simulations at a time, fewer "
+    "--threads";
+
 /* said: where the values were written; NULL: nowhere. */
 static dts_status run_said(const dts_scenario_values *values, const dts_provenance *said,
                            const dts_run_options *options, dts_result **out, dts_diag *diag) {
@@ -403,7 +407,7 @@ static dts_status run_said(const dts_scenario_values *values, const dts_provenan
         result->simulation.wall_s = dts_clock_s() - begin;
         *out = result;
     }
-    return status;
+    return status == DTS_NOMEM ? dts_diag_nomem_help(diag, dts_memory_help) : status;
 }
 
 dts_status dts_run_values(const dts_scenario_values *values, const dts_run_options *options, dts_result **out,

@@ -23,6 +23,9 @@ typedef struct dts_run_options {
                                 this run's own. The result has the same bytes either way. */
 } dts_run_options;
 
+/* How to need less memory: the help of a simulation that ran out of it. */
+extern const char dts_memory_help[];
+
 /* Plans, lowers, simulates and measures. Warnings go to the result, errors to diag. *out is owned by the caller
  * (dts_result_free). options NULL: none. */
 dts_status dts_run(const dts_scenario *scenario, const dts_run_options *options, dts_result **out, dts_diag *diag);

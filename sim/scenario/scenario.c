@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/quote.h"
 #include "hardware/timings.h"
 #include "network/network.h"
 
@@ -184,6 +185,16 @@ typedef struct origin {
     const dts_scenario *like; /* what has its profiles; NULL: they are read */
 } origin;
 
+/* Files may be called what no name may be. */
+static const char *name_of_file(dts_arena *arena, const char *path) {
+    dts_text shown = {0};
+    const char *stem = dts_arena_stem(arena, path);
+    dts_text_add_line(&shown, stem != NULL ? stem : "");
+    const char *name = stem == NULL || shown.failed ? NULL : dts_arena_strdup(arena, dts_text_string(&shown));
+    dts_text_free(&shown);
+    return name;
+}
+
 /* Binds what document holds after the overrides; takes ownership of document. read: how reading it went; after errors
  * that left a tree the binding finds the rest of the errors in the same run. */
 static dts_status from_document(dts_document *document, dts_status read, const origin *from,
@@ -212,7 +223,7 @@ static dts_status from_document(dts_document *document, dts_status read, const o
         warn_of_lost_keys(&made[i], overrides, override_count, diag);
     }
     if (status == DTS_OK && scenario->values.name == NULL) {
-        scenario->values.name = dts_arena_stem(scenario->arena, name);
+        scenario->values.name = name_of_file(scenario->arena, name);
         status = scenario->values.name == NULL ? dts_diag_nomem(diag) : DTS_OK;
     }
     if (status != DTS_OK) {

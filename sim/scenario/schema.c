@@ -41,8 +41,8 @@ static const dts_schema fidelity_schema = {.name = "fidelity",
 #define STRUCT dts_scenario_values
 static const dts_field scenario_fields[] = {
     {FIELD(name), .type = DTS_FIELD_STRING, .help = "what reports call this scenario"},
-    {FIELD(description), .type = DTS_FIELD_STRING, .help = "what it is about"},
-    {FIELD(expect), .type = DTS_FIELD_STRING, .help = "what to expect, and why"},
+    {FIELD(description), .type = DTS_FIELD_STRING, .lines = true, .help = "what it is about"},
+    {FIELD(expect), .type = DTS_FIELD_STRING, .lines = true, .help = "what to expect, and why"},
     {FIELD(model), .type = DTS_FIELD_PROFILE, .sub = &dts_model_schema, .profile_folder = "models", .required = true,
      .unless = "graph", .help = "model profile; `dtsim list models`"},
     {FIELD(graph), .type = DTS_FIELD_PROFILE, .sub = &dts_graph_schema, .profile_folder = "models/graphs",

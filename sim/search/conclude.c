@@ -102,7 +102,7 @@ static void count_failures(dts_search_context *c) {
     }
     for (size_t i = 0; i < c->search->count; i++) {
         const dts_finding *f = &c->search->findings[i];
-        const bool failed = f->outcome.kind == DTS_OUTCOME_ILLEGAL;
+        const bool failed = dts_outcome_reason(&f->outcome) != NULL;
         n->simulated += !failed;
         n->failed += failed && dts_layouts_least_fill(c, &f->estimate) <= 1;
     }
@@ -448,6 +448,18 @@ static dts_status settle(dts_search_context *c, dts_diag *diag) {
     return status;
 }
 
+static void count_out_of_memory(dts_search_context *c) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < c->screened_count; i++) {
+        count += c->screened[i].no_memory;
+    }
+    for (size_t i = 0; i < c->search->count; i++) {
+        const dts_finding *f = &c->search->findings[i];
+        count += f->no_memory || f->outcome.kind == DTS_OUTCOME_NO_MEMORY;
+    }
+    c->search->counts.out_of_memory = count;
+}
+
 dts_status dts_layouts_conclude(dts_search_context *c, dts_diag *diag) {
     dts_search *search = c->search;
     count_failures(c);
@@ -455,10 +467,12 @@ dts_status dts_layouts_conclude(dts_search_context *c, dts_diag *diag) {
         0; /* of before it went on */
     search->chosen = DTS_NOWHERE;
     if (search->count == 0) {
+        count_out_of_memory(c);
         return count_rest(c, diag);
     }
     dts_status status = count_rest(c, diag);
     status = status == DTS_OK ? settle(c, diag) : status;
+    count_out_of_memory(c);
     status = status == DTS_OK ? choose(c, &search->chosen, diag) : status;
     return status == DTS_OK && search->objective != DTS_OBJECTIVE_MEMORY ? compare_steps(c, diag) : status;
 }

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/parallel.h"
+#include "run/physics.h"
 #include "run/run.h"
 #include "search/layouts.h"
 
@@ -184,7 +185,6 @@ typedef struct simulation_work {
     dts_finding *findings; /* to be filled */
     dts_status *status;
     pthread_mutex_t lock; /* of the store and the progress */
-    dts_diag *diag;
     size_t done, count;
     bool twins; /* now come those that are twins of others in the batch, one after the other */
 } simulation_work;
@@ -245,21 +245,16 @@ void dts_layouts_values(const dts_search_context *c, const dts_candidate *candid
     }
 }
 
-static double share_of(double peak, double capacity) {
-    return peak > 0 ? peak / capacity : 0;
-}
-
-static void find_fill(const dts_result *result, dts_finding *f) {
-    const double gpu = share_of(result->peak_allocated_gib, result->capacity_gib - result->memory_gib.context);
-    f->host_fill = fmax(share_of(result->host_peak_gib, result->host_capacity_gib),
-                        share_of(result->nvme_peak_gib, result->nvme_capacity_gib));
-    f->fill = fmax(gpu, f->host_fill);
-}
-
-/* Where blocks stand for kernels, the allocator is not replayed by `dtsim run` either. */
-static bool is_as_run(const dts_scenario_values *base, const dts_result *result) {
-    const bool kernels = strcmp(result->simulation.detail, dts_detail_names[DTS_DETAIL_KERNEL]) == 0;
-    return !kernels || base->fidelity.allocator != DTS_ALLOCATOR_AUTO;
+/* What follows from its figures. Where blocks stand for kernels, the allocator is not replayed by `dtsim run` either.
+ */
+static void take_figures(const dts_scenario_values *base, dts_finding *f) {
+    const dts_figures *figures = &f->outcome.figures;
+    f->full_s = figures->iteration_time_s - figures->retries_s;
+    f->tasks = figures->tasks;
+    f->host_fill = figures->host_fill;
+    f->fill = fmax(figures->device_fill, figures->host_fill);
+    f->as_run = f->outcome.kind == DTS_OUTCOME_SIMULATED &&
+                (!figures->kernels || base->fidelity.allocator != DTS_ALLOCATOR_AUTO);
 }
 
 static dts_status simulate_values(const dts_scenario_values *values, const dts_run_options *options,
@@ -269,14 +264,16 @@ static dts_status simulate_values(const dts_scenario_values *values, const dts_r
     dts_status status = diag == NULL ? DTS_NOMEM : dts_run_values(values, options, &result, diag);
     if (status == DTS_OK) {
         status = dts_outcome_of_result(result, &f->outcome);
-        f->full_s = f->outcome.figures.iteration_time_s - result->allocator.cost_s;
-        f->tasks = (double)result->simulation.tasks;
-        find_fill(result, f);
-        f->as_run = is_as_run(base, result);
+        take_figures(base, f);
     } else if (status == DTS_INVALID) {
         status = dts_outcome_of_errors(diag, &f->outcome); /* more kernels than are simulated */
     } else if (status == DTS_INTERRUPTED) {
         status = DTS_OK; /* it stays pending */
+    }
+    if (status == DTS_NOMEM) { /* there is memory for others */
+        dts_outcome_clear(&f->outcome);
+        f->outcome.kind = DTS_OUTCOME_NO_MEMORY;
+        status = DTS_OK;
     }
     dts_result_free(result);
     dts_diag_free(diag);
@@ -338,6 +335,7 @@ dts_status dts_layouts_simulate_as_run(const dts_search_context *c, dts_finding 
         again.again = true;
         *f = again;
     } else {
+        f->no_memory = again.outcome.kind == DTS_OUTCOME_NO_MEMORY;
         dts_outcome_clear(&again.outcome);
     }
     f->as_run = true;
@@ -354,25 +352,23 @@ static dts_status simulate_stored(simulation_work *w, size_t index) {
     char hash[17];
     bool found = false;
     write_document(request, &f->candidate, &document, &settings);
-    dts_document_hash(dts_text_string(&document), hash);
-    pthread_mutex_lock(&w->lock);
-    dts_status status =
-        document.failed ? DTS_NOMEM : dts_store_find(request->store, hash, &found, &f->outcome, w->diag);
-    pthread_mutex_unlock(&w->lock);
-    if (status == DTS_OK && !found) {
-        status = simulate(w, f);
+    dts_document_hash(DTS_PHYSICS, dts_text_string(&document), hash);
+    dts_status status = document.failed ? DTS_NOMEM : DTS_OK;
+    if (status == DTS_OK) {
+        pthread_mutex_lock(&w->lock);
+        found = dts_store_find(request->store, hash, &f->outcome);
+        pthread_mutex_unlock(&w->lock);
     }
-    if (found) { /* a store keeps no host memory; what rests there is known without a simulation */
-        const double peak_B = f->outcome.figures.peak_allocated_gib * 1024 * 1024 * 1024;
-        f->fill = fmax(peak_B / w->c->capacity_B, dts_layouts_least_fill(w->c, &f->estimate));
-        f->host_fill = least_host_fill(w->c, &f->estimate);
-        f->full_s = f->outcome.figures.iteration_time_s;
+    if (found) {
+        take_figures(request->base, f);
+    } else if (status == DTS_OK) {
+        status = simulate(w, f);
     }
     pthread_mutex_lock(&w->lock);
     w->c->search->counts.stored += found;
-    if (status == DTS_OK && f->outcome.kind != DTS_OUTCOME_PENDING) {
-        status = dts_store_add(request->store, request->study, w->c->search->count + index, dts_text_string(&settings),
-                               hash, &f->outcome, w->diag);
+    if (f->outcome.kind == DTS_OUTCOME_SIMULATED || f->outcome.kind == DTS_OUTCOME_ILLEGAL) {
+        dts_store_add(request->store, request->study, w->c->search->count + index, dts_text_string(&settings), hash,
+                      found ? NULL : &f->outcome);
     }
     pthread_mutex_unlock(&w->lock);
     dts_text_free(&document);
@@ -425,9 +421,7 @@ static dts_status keep(dts_search_context *c, simulation_work *w) {
         if (w->findings[i].outcome.kind == DTS_OUTCOME_PENDING) {
             c->search->interrupted |= w->status[i] == DTS_OK;
         } else {
-            if (w->findings[i].outcome.kind == DTS_OUTCOME_ILLEGAL) {
-                dts_layouts_note_failure(c, &w->findings[i].candidate, w->findings[i].outcome.reason);
-            }
+            dts_layouts_note_failure(c, &w->findings[i].candidate, dts_outcome_reason(&w->findings[i].outcome));
             c->search->findings[c->search->count++] = w->findings[i];
         }
     }
@@ -436,7 +430,7 @@ static dts_status keep(dts_search_context *c, simulation_work *w) {
 
 dts_status dts_layouts_simulate(dts_search_context *c, const dts_ranked *candidates, size_t count, dts_diag *diag) {
     double begin_s = dts_clock_s();
-    simulation_work w = {.c = c, .diag = diag, .lock = PTHREAD_MUTEX_INITIALIZER};
+    simulation_work w = {.c = c, .lock = PTHREAD_MUTEX_INITIALIZER};
     w.findings = calloc(count > 0 ? count : 1, sizeof *w.findings);
     w.status = calloc(count > 0 ? count : 1, sizeof *w.status);
     if (w.findings == NULL || w.status == NULL || !make_room(c, count)) {

@@ -29,7 +29,8 @@ void dts_top_merge(dts_top *into, const dts_top *from);
 typedef struct dts_screened {
     dts_ranked of;
     dts_screening screening;
-    bool failed; /* no simulation could be made: more kernels than are simulated, say */
+    bool failed;    /* no simulation could be made: more kernels than are simulated, say */
+    bool no_memory; /* because memory ran out */
     bool done;
     bool left_out; /* not accepted, where only what is accepted is in question */
 } dts_screened;

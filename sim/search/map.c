@@ -131,7 +131,10 @@ dts_status dts_map_make(const dts_map_request *request, dts_map **out, dts_diag 
                                          .progress = request->progress,
                                          .progress_context = request->progress_context};
         status = dts_sweep_run(&sweep, &map->sweeps[s], diag);
-        map->interrupted |= status == DTS_OK && map->sweeps[s]->interrupted;
+        if (status == DTS_OK) {
+            map->interrupted |= map->sweeps[s]->interrupted;
+            map->no_memory += map->sweeps[s]->no_memory;
+        }
     }
     if (status != DTS_OK) {
         dts_map_free(map);

@@ -41,6 +41,7 @@ typedef struct dts_map {
     size_t panels, down, across, choices; /* how many of each; choices: combinations of them */
     dts_map_cell *cells;                  /* [panel][down][across] */
     bool interrupted;
+    size_t no_memory; /* combinations */
 } dts_map;
 
 /* Errors of single combinations are outcomes of the sweeps. */

@@ -1,7 +1,15 @@
 #include "search/outcome.h"
 
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/digest.h"
+#include "hardware/timings.h"
+#include "run/run.h"
 
 #define FIGURE(member, kind) \
     { #member, kind, offsetof(dts_figures, member) }
@@ -25,8 +33,14 @@ const dts_figure dts_figure_table[] = {
     FIGURE(usd_per_billion_tokens, DTS_FIGURE_NUMBER),
     FIGURE(goodput, DTS_FIGURE_NUMBER),
     FIGURE(wide, DTS_FIGURE_FLAG),
+    FIGURE(tasks, DTS_FIGURE_NUMBER),
+    FIGURE(retries_s, DTS_FIGURE_NUMBER),
+    FIGURE(device_fill, DTS_FIGURE_NUMBER),
+    FIGURE(host_fill, DTS_FIGURE_NUMBER),
+    FIGURE(kernels, DTS_FIGURE_FLAG),
 };
-const size_t dts_figure_count = sizeof dts_figure_table / sizeof dts_figure_table[0];
+const size_t dts_figure_count = 18;
+static_assert(sizeof dts_figure_table / sizeof dts_figure_table[0] == DTS_FIGURES_STORED, "count them");
 
 const double dts_tie = 0.03;
 
@@ -62,6 +76,14 @@ void dts_figure_set(dts_figures *figures, const dts_figure *figure, double value
     }
 }
 
+const char *dts_outcome_reason(const dts_outcome *outcome) {
+    return outcome->kind == DTS_OUTCOME_NO_MEMORY ? "out of memory" : outcome->reason;
+}
+
+const char *dts_outcome_help(const dts_outcome *outcome) {
+    return outcome->kind == DTS_OUTCOME_NO_MEMORY ? dts_memory_help : outcome->help;
+}
+
 static char *copy(const char *text) {
     size_t size = strlen(text) + 1;
     char *made = malloc(size);
@@ -71,6 +93,10 @@ static char *copy(const char *text) {
 /* USD/h over tokens/h, for 10^9 tokens */
 double dts_figures_cost(const dts_figures *figures) {
     return figures->price_usd_per_hour / (3600 * figures->tokens_per_s) * 1e9;
+}
+
+static double share_of(double peak, double capacity) {
+    return peak > 0 ? peak / capacity : 0;
 }
 
 dts_status dts_outcome_of_result(const dts_result *result, dts_outcome *out) {
@@ -91,9 +117,16 @@ dts_status dts_outcome_of_result(const dts_result *result, dts_outcome *out) {
                                      .retry_share = dts_retry_share(result),
                                      .price_usd_per_hour = result->price_usd_per_hour,
                                      .wide = result->wide,
-                                     .goodput = result->whole_run.goodput},
+                                     .goodput = result->whole_run.goodput,
+                                     .tasks = (double)result->simulation.tasks,
+                                     .retries_s = result->allocator.cost_s},
                          .plan = copy(result->plan)};
-    out->figures.usd_per_billion_tokens = result->fits ? dts_figures_cost(&out->figures) : 0;
+    dts_figures *f = &out->figures;
+    f->device_fill = share_of(result->peak_allocated_gib, result->capacity_gib - result->memory_gib.context);
+    f->host_fill = fmax(share_of(result->host_peak_gib, result->host_capacity_gib),
+                        share_of(result->nvme_peak_gib, result->nvme_capacity_gib));
+    f->kernels = strcmp(result->simulation.detail, dts_detail_names[DTS_DETAIL_KERNEL]) == 0;
+    f->usd_per_billion_tokens = result->fits ? dts_figures_cost(f) : 0;
     return out->plan == NULL ? DTS_NOMEM : DTS_OK;
 }
 
@@ -136,22 +169,26 @@ void dts_effective_document(const dts_scenario *scenario, dts_text *out) {
     values.name = "";
     values.description = "";
     values.expect = "";
-    dts_schema_write_yaml(&dts_scenario_schema, &values, dts_scenario_provenance(scenario), false, out);
+    const dts_provenance *provenance = dts_scenario_provenance(scenario);
+    dts_schema_write_yaml(&dts_scenario_schema, &values, provenance, false, out);
+    for (size_t i = 0; i < dts_provenance_count(provenance); i++) {
+        const dts_provenance_entry *entry = dts_provenance_get(provenance, i);
+        if (entry->content != 0) {
+            dts_text_printf(out, "content of %s (%s): %016" PRIx64 "\n", entry->value, entry->key, entry->content);
+        }
+    }
+    const dts_timings *const measured[] = {values.cluster.timings, values.cluster.gpu.timings};
+    for (size_t i = 0; i < sizeof measured / sizeof measured[0]; i++) {
+        if (measured[i] != NULL) { /* the same file says something else of other hardware */
+            dts_text_printf(out, "measured over calculated, %s: %016" PRIx64 "\n", i == 0 ? "collectives" : "kernels",
+                            dts_timings_digest(measured[i]));
+        }
+    }
 }
 
-void dts_document_hash(const char *text, char out[17]) {
-    static const char digits[] = "0123456789abcdef";
-    uint64_t hash = 14695981039346656037U; /* FNV-1a: http://www.isthe.com/chongo/tech/comp/fnv/ */
-    for (const char *c = DTSIM_VERSION; *c != '\0'; c++) {
-        hash = (hash ^ (unsigned char)*c) * 1099511628211U;
-    }
-    for (const char *c = text; *c != '\0'; c++) {
-        hash = (hash ^ (unsigned char)*c) * 1099511628211U;
-    }
-    for (int i = 0; i < 16; i++) {
-        out[i] = digits[hash >> (60 - 4 * i) & 15];
-    }
-    out[16] = '\0';
+void dts_document_hash(const char *physics, const char *document, char out[17]) {
+    const uint64_t hash = dts_digest_add_text(dts_digest_add_text(DTS_DIGEST_EMPTY, physics), document);
+    snprintf(out, 17, "%016" PRIx64, hash);
 }
 
 /* Is a at least as good as b in everything, and better in something? */

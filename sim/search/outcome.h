@@ -8,7 +8,8 @@
 typedef enum dts_outcome_kind {
     DTS_OUTCOME_PENDING, /* not simulated: interrupted */
     DTS_OUTCOME_SIMULATED,
-    DTS_OUTCOME_ILLEGAL /* refused, with a reason */
+    DTS_OUTCOME_ILLEGAL,  /* refused, with a reason */
+    DTS_OUTCOME_NO_MEMORY /* its simulation ran out of memory: no fact of the plan, and kept in no store */
 } dts_outcome_kind;
 
 typedef struct dts_figures {
@@ -23,6 +24,11 @@ typedef struct dts_figures {
     double usd_per_billion_tokens; /* 0: unknown, or it does not fit */
     bool wide;                     /* fp32 though half precision was asked for (run/wide.h) */
     double goodput;                /* training's share of a run with failures and checkpoints (run/whole_run.h) */
+    /* what a search goes on from, and no table shows */
+    double tasks;                  /* of the simulation */
+    double retries_s;              /* of the iteration, what the allocator's retries take */
+    double device_fill, host_fill; /* shares of the GPU's room for tensors and of host memory or NVMe that it takes */
+    bool kernels;                  /* simulated kernel by kernel, not in blocks */
 } dts_figures;
 
 typedef struct dts_outcome {
@@ -31,6 +37,10 @@ typedef struct dts_outcome {
     char *plan;          /* SIMULATED: "pipeline 4 (1f1b) × ddp 2" */
     char *reason, *help; /* ILLEGAL: the first error and its cure; help may be NULL */
 } dts_outcome;
+
+/* Why there are no figures, and the cure: of ILLEGAL and NO_MEMORY; else NULL. */
+const char *dts_outcome_reason(const dts_outcome *outcome);
+const char *dts_outcome_help(const dts_outcome *outcome);
 
 /* The single figures in the order in which CSV, JSON and stores write them. */
 typedef enum dts_figure_type { DTS_FIGURE_NUMBER, DTS_FIGURE_INTEGER, DTS_FIGURE_FLAG } dts_figure_type;
@@ -42,7 +52,8 @@ typedef struct dts_figure {
 } dts_figure;
 
 extern const dts_figure dts_figure_table[];
-extern const size_t dts_figure_count;
+extern const size_t dts_figure_count; /* that are shown */
+enum { DTS_FIGURES_STORED = 23 };     /* these, and behind them those that only stores keep */
 
 /* The share below which two results are called a tie: what the model cannot tell apart. The errors of the published
  * tables (docs/accuracy.md) are larger, but most of an error is common to all plans of one model on one cluster. */
@@ -65,12 +76,13 @@ dts_status dts_outcome_of_errors(const dts_diag *diag, dts_outcome *out);
 dts_status dts_outcome_copy(const dts_outcome *from, dts_outcome *out);
 void dts_outcome_clear(dts_outcome *outcome);
 
-/* Everything that decides the result, as YAML: the bound scenario without its name and remarks. */
+/* Everything in a scenario that decides the result: its bound values as YAML, without its name and remarks, and the
+ * digests of the files that values name. */
 void dts_effective_document(const dts_scenario *scenario, dts_text *out);
 
-/* Hash of text (FNV-1a, 64 bits) as 16 hexadecimal digits; seeded with the program's version, so that another version's
- * results are not taken for this one's. */
-void dts_document_hash(const char *text, char out[17]);
+/* Digest of a document as 16 hexadecimal digits. physics: DTS_PHYSICS (run/physics.h), so that results of another
+ * physics are not taken for those of this one. */
+void dts_document_hash(const char *physics, const char *document, char out[17]);
 
 /* Marks the outcomes that no other beats: more tokens per second, less device memory, less money for a token (where all
  * prices are known), none of them worse. Only what fits takes part, and outcomes are held against those of equal work

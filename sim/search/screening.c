@@ -85,6 +85,7 @@ static void screen_one(void *context, size_t index) {
     if (twin != NULL && twin->done) {
         s->screening = twin->screening;
         s->failed = twin->failed;
+        s->no_memory = twin->no_memory;
         s->done = true;
         tell_one(w);
         return;
@@ -97,8 +98,13 @@ static void screen_one(void *context, size_t index) {
                             ? DTS_NOMEM
                             : dts_screen_values(&values, blocks, w->c->request->stop, &s->screening, diag);
     dts_layouts_give_back(w->c, &w->lock, blocks);
-    s->failed = status == DTS_INVALID;
-    status = s->failed && dts_outcome_of_errors(diag, &w->failures[index]) != DTS_OK ? DTS_NOMEM : status;
+    status = status == DTS_INVALID ? dts_outcome_of_errors(diag, &w->failures[index]) : status;
+    if (status == DTS_NOMEM) { /* there is memory for others */
+        dts_outcome_clear(&w->failures[index]);
+        w->failures[index].kind = DTS_OUTCOME_NO_MEMORY;
+    }
+    s->no_memory = status == DTS_NOMEM;
+    s->failed = dts_outcome_reason(&w->failures[index]) != NULL;
     dts_diag_free(diag);
     s->done = status == DTS_OK || s->failed;
     w->status[index] = s->done || status == DTS_INTERRUPTED ? DTS_OK : status;
@@ -135,7 +141,7 @@ dts_status dts_layouts_screen(dts_search_context *c, const dts_ranked *candidate
         status = w.status[i] != DTS_OK ? w.status[i] : status;
         c->search->interrupted |= !w.items[i].done && w.status[i] == DTS_OK;
         if (w.items[i].failed) {
-            dts_layouts_note_failure(c, &w.items[i].of.candidate, w.failures[i].reason);
+            dts_layouts_note_failure(c, &w.items[i].of.candidate, dts_outcome_reason(&w.failures[i]));
         }
         dts_outcome_clear(&w.failures[i]);
         if (w.items[i].done) {

@@ -30,9 +30,10 @@ typedef struct dts_finding {
     double fill;      /* bytes over capacity, of the fullest GPU, host or drives: above 1 it does not fit */
     double host_fill; /* the same of host and drives alone */
     double full_s;    /* its time as first simulated in full: without stalls of the caching allocator */
-    double tasks;     /* of its simulation; 0: it was found in the store */
+    double tasks;     /* of its simulation */
     bool as_run;      /* its figures are those of `dtsim run`: not estimated, not folded (dts_layouts_settle) */
     bool again;       /* its figures are of a second simulation, which made them so */
+    bool no_memory;   /* that one ran out of memory: its figures are still those of the first */
     dts_acceptance acceptance;
     const char *obstacle; /* why the stack's launcher cannot run it, where somebody told; borrowed; NULL: nobody did */
     size_t answer;        /* after the ranking: the number of different answers before it; of what fits */
@@ -99,6 +100,7 @@ typedef struct dts_search_counts {
     uint64_t screened;          /* simulated coarsely, and not in full */
     uint64_t worse_by_estimate; /* neither: the closed form ranked them behind what was simulated */
     uint64_t stored;            /* of the simulated ones, found in the store */
+    uint64_t out_of_memory;     /* that had a simulation which ran out of memory */
 } dts_search_counts;
 
 /* A first look against a closer one, over what fits. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "run/physics.h"
 #include "run/run.h"
 
 enum { MOST_COMBINATIONS = 1000000 };
@@ -12,8 +13,7 @@ enum { MOST_COMBINATIONS = 1000000 };
 typedef struct worker {
     const dts_sweep_request *request;
     dts_sweep *sweep;
-    pthread_mutex_t lock; /* of the store, the counters, the diagnostics and the progress */
-    dts_diag *diag;
+    pthread_mutex_t lock; /* of the store, the counters and the progress */
     size_t done;
     dts_status status; /* the first that was not of one combination */
 } worker;
@@ -135,18 +135,19 @@ static dts_status simulate(const dts_scenario *scenario, dts_outcome *out, dts_d
     return status;
 }
 
-static dts_status look_up(worker *w, const char *hash, bool *found, dts_outcome *out) {
+static bool look_up(worker *w, const char *hash, dts_outcome *out) {
     if (w->request->store == NULL) {
-        return DTS_OK;
+        return false;
     }
     pthread_mutex_lock(&w->lock);
-    dts_status status = dts_store_find(w->request->store, hash, found, out, w->diag);
+    const bool found = dts_store_find(w->request->store, hash, out);
     pthread_mutex_unlock(&w->lock);
-    return status;
+    return found;
 }
 
-/* Counts, stores and tells; under the lock. */
-static dts_status account(worker *w, size_t index, const char *hash, bool found) {
+/* Counts, stores and tells. hash: its result's, NULL: there is none to be kept. */
+static void account(worker *w, size_t index, const char *hash, bool found) {
+    pthread_mutex_lock(&w->lock);
     dts_sweep *sweep = w->sweep;
     const dts_outcome *outcome = &sweep->outcomes[index];
     dts_text settings = {0};
@@ -154,43 +155,39 @@ static dts_status account(worker *w, size_t index, const char *hash, bool found)
     sweep->reused += found;
     sweep->simulated += !found && outcome->kind == DTS_OUTCOME_SIMULATED;
     sweep->illegal += outcome->kind == DTS_OUTCOME_ILLEGAL;
+    sweep->no_memory += outcome->kind == DTS_OUTCOME_NO_MEMORY;
     w->done++;
-    dts_status status = dts_text_status(&settings);
-    if (status == DTS_OK && w->request->store != NULL) {
-        status = dts_store_add(w->request->store, w->request->study, index, dts_text_string(&settings), hash, outcome,
-                               w->diag);
+    if (hash != NULL && w->request->store != NULL) {
+        dts_store_add(w->request->store, w->request->study, index, dts_text_string(&settings), hash,
+                      found ? NULL : outcome);
     }
     if (w->request->progress != NULL) {
         w->request->progress(w->request->progress_context, w->done, sweep->count, dts_text_string(&settings));
     }
     dts_text_free(&settings);
-    return status;
+    pthread_mutex_unlock(&w->lock);
 }
 
 static dts_status combine(worker *w, size_t index, dts_diag *diag) {
     dts_scenario *scenario = NULL;
     dts_text document = {0};
     char hash[17];
-    bool found = false;
     dts_outcome *outcome = &w->sweep->outcomes[index];
     dts_status status = identify(w->request, w->sweep, index, &scenario, &document, diag);
-    dts_document_hash(dts_text_string(&document), hash);
+    dts_document_hash(DTS_PHYSICS, dts_text_string(&document), hash);
     dts_text_free(&document);
-    dts_status looked = status == DTS_NOMEM ? DTS_OK : look_up(w, hash, &found, outcome);
-    if (status == DTS_OK && looked == DTS_OK && !found) {
+    const bool found = status != DTS_NOMEM && look_up(w, hash, outcome);
+    if (found) {
+        status = DTS_OK;
+    } else if (status == DTS_OK) {
         status = simulate(scenario, outcome, diag);
     }
-    if (status == DTS_INVALID && !found) {
+    if (status == DTS_INVALID) {
         status = dts_outcome_of_errors(diag, outcome);
-    } else if (status == DTS_INVALID) {
-        status = DTS_OK;
     }
     dts_scenario_free(scenario);
-    status = looked != DTS_OK ? looked : status;
     if (status == DTS_OK) {
-        pthread_mutex_lock(&w->lock);
-        status = account(w, index, hash, found);
-        pthread_mutex_unlock(&w->lock);
+        account(w, index, hash, found);
     }
     return status;
 }
@@ -207,7 +204,11 @@ static void work(void *context, size_t index) {
     dts_diag *diag = dts_diag_new();
     dts_status status = diag == NULL ? DTS_NOMEM : combine(w, index, diag);
     dts_diag_free(diag);
-    if (status != DTS_OK) {
+    if (status == DTS_NOMEM) {
+        dts_outcome_clear(&w->sweep->outcomes[index]);
+        w->sweep->outcomes[index].kind = DTS_OUTCOME_NO_MEMORY;
+        account(w, index, NULL, false);
+    } else if (status != DTS_OK) {
         pthread_mutex_lock(&w->lock);
         w->status = w->status == DTS_OK ? status : w->status;
         pthread_mutex_unlock(&w->lock);
@@ -240,28 +241,24 @@ static char *describe_change(const char *before, const char *now) {
 }
 
 /* Compares with the last time that this sweep was run with this store. */
-static dts_status begin_study(const dts_sweep_request *request, dts_sweep *sweep, dts_diag *diag) {
+static void begin_study(const dts_sweep_request *request, dts_sweep *sweep) {
     if (request->store == NULL) {
-        return DTS_OK;
+        return;
     }
     dts_diag *unused = dts_diag_new();
     dts_scenario *scenario = NULL;
     dts_text document = {0};
     dts_status status = unused == NULL ? DTS_NOMEM : identify(request, sweep, 0, &scenario, &document, unused);
     if (status != DTS_NOMEM) {
-        char *before = NULL;
-        status = dts_store_study(request->store, request->study, dts_text_string(&document), &before, diag);
+        char *before = dts_store_study(request->store, request->study, dts_text_string(&document));
         if (before != NULL) {
             sweep->changed = describe_change(before, dts_text_string(&document));
             free(before);
         }
-    } else {
-        dts_diag_nomem(diag);
     }
     dts_scenario_free(scenario);
     dts_text_free(&document);
     dts_diag_free(unused);
-    return status;
 }
 
 static dts_status sweep_new(const dts_sweep_request *request, dts_sweep **out, dts_diag *diag) {
@@ -311,13 +308,11 @@ dts_status dts_sweep_run(const dts_sweep_request *request, dts_sweep **out, dts_
     dts_sweep *sweep = NULL;
     dts_status status = sweep_new(request, &sweep, diag);
     if (status == DTS_OK) {
-        status = begin_study(request, sweep, diag);
-    }
-    if (status == DTS_OK) {
-        worker w = {.request = request, .sweep = sweep, .diag = diag, .lock = PTHREAD_MUTEX_INITIALIZER};
+        begin_study(request, sweep);
+        worker w = {.request = request, .sweep = sweep, .lock = PTHREAD_MUTEX_INITIALIZER};
         dts_parallel_for(sweep->count, request->threads, work, &w);
         pthread_mutex_destroy(&w.lock);
-        status = w.status == DTS_NOMEM ? dts_diag_nomem(diag) : w.status;
+        status = w.status;
     }
     status = status == DTS_OK ? check_any(request, sweep, diag) : status;
     if (status != DTS_OK) {

@@ -34,11 +34,12 @@ typedef struct dts_sweep {
     size_t *work; /* [count]: the first combination whose tokens are the same work: of the same model and length */
     size_t count;
     size_t simulated, illegal, reused; /* reused: found in the store */
+    size_t no_memory;                  /* ran out of it */
     bool interrupted;
     char *changed; /* with a store: how the scenario differs from the study's last time; NULL: not at all */
 } dts_sweep;
 
-/* Errors of one combination are its outcome; those of the store end the sweep. */
+/* Errors of one combination are its outcome, and so is that it ran out of memory. */
 dts_status dts_sweep_run(const dts_sweep_request *request, dts_sweep **out, dts_diag *diag);
 void dts_sweep_free(dts_sweep *sweep);
 

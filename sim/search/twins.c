@@ -29,7 +29,7 @@ bool dts_layouts_twin(const dts_search_context *c, const dts_candidate *candidat
 }
 
 bool dts_finding_serves(const dts_finding *f) {
-    return f->outcome.kind == DTS_OUTCOME_SIMULATED && f->tasks > 0; /* a store knows less */
+    return f->outcome.kind == DTS_OUTCOME_SIMULATED;
 }
 
 const dts_finding *dts_layouts_find_twin(const dts_search_context *c, const dts_candidate *candidate, bool again) {

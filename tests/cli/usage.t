@@ -1,6 +1,10 @@
 % The command line itself: help, version, wrong usage. Exit code 2 is for wrong usage.
 $ dtsim --version
 dtsim 0.1.0
+$ dtsim --version -o version.txt
+error: unexpected argument '-o'
+  help: nothing stands behind --version
+[2]
 $ dtsim --help | head -3
 dtsim: how long will one training iteration take, does it fit in memory, and
 what limits it? No GPU is needed to know.

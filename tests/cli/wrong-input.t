@@ -8,6 +8,36 @@ $ dtsim run gcp-data-parallel/scaling-dpd
 error: no file and no scenario 'gcp-data-parallel/scaling-dpd'
   help: did you mean 'gcp-data-parallel/scaling-ddp'? `dtsim list scenarios` names those that come along
 [3]
+% What is there and cannot be read is not what is not there. A pipe among the scenarios is none, and holds nobody up.
+$ ln -s circle.yaml circle.yaml; dtsim run circle.yaml
+error: cannot read 'circle.yaml': Too many levels of symbolic links
+[3]
+$ dtsim show circle.yaml
+error: cannot read 'circle.yaml': Too many levels of symbolic links
+[3]
+$ mkdir -p data/scenarios; mkfifo data/scenarios/pipe.yaml; DTSIM_DATA=data timeout 60 dtsim list scenarios | grep -cE '^ *pipe( |$)'
+0
+[1]
+$ DTSIM_DATA=data timeout 60 dtsim run pipe
+error: cannot read data/scenarios/pipe.yaml: it is no regular file
+  help: a scenario is a YAML or JSON file
+[3]
+% Names that would be code elsewhere. What is far too long loses its middle.
+$ printf 'name: "x\\ntouch PWNED\\n#"\nmodel: gpt2\n' >lines.yaml; dtsim run lines.yaml 2>&1 | head -4
+lines.yaml:1:7: error: a line break, "\n", in text of one line [name]
+      1 | name: "x\ntouch PWNED\n#"
+        |       ^
+  help: write it in one line
+$ dtsim run scaling-ddp --set name='"a\e[31m"'
+--set: error: a control character, "\u001b", in text [name]
+  help: leave it out
+[1]
+$ dtsim run $'a\e[31m\nerror: b'
+error: no file and no scenario 'a?[31m error: b'
+  help: `dtsim list scenarios` names those that come along
+[3]
+$ dtsim run scaling-ddp --set "$(printf 'a%.0s' {1..100000})=1" 2>&1 | wc -c | sed 's/^[0-9]\{1,4\}$/thousands/'
+thousands
 % A pipe does not say how much it holds: it is read to its end, or to the limit.
 $ { dtsim show scaling-ddp; seq -f '# remark %g' 2000; } >long.yaml; dtsim run <(cat long.yaml) --format csv | cut -d, -f2- | cmp - <(dtsim run long.yaml --format csv | cut -d, -f2-)
 $ dtsim run <(seq -f '# remark %g' 400000) 2>&1 | cut -d: -f2-

@@ -34,9 +34,7 @@ static void remove_files(void) {
 }
 
 static void hash_of(size_t result, char out[17]) {
-    char text[16];
-    snprintf(text, sizeof text, "result %zu", result);
-    dts_document_hash(text, out);
+    snprintf(out, 17, "%016zx", result);
 }
 
 /* Every figure 0.5 or 1; the last result is a refused one. */
@@ -46,17 +44,17 @@ static dts_outcome result_of(size_t result) {
     if (result == RESULTS - 1) {
         return (dts_outcome){.kind = DTS_OUTCOME_ILLEGAL, .reason = reason, .help = help};
     }
-    for (size_t i = 0; i < dts_figure_count; i++) {
+    for (size_t i = 0; i < DTS_FIGURES_STORED; i++) {
         dts_figure_set(&outcome.figures, &dts_figure_table[i], dts_figure_table[i].type == DTS_FIGURE_NUMBER ? 0.5 : 1);
     }
     return outcome;
 }
 
-static dts_status add(dts_store *store, size_t result, dts_diag *diag) {
+static void add(dts_store *store, size_t result) {
     char hash[17];
     hash_of(result, hash);
     const dts_outcome outcome = result_of(result);
-    return dts_store_add(store, "study", result, "a=1", hash, &outcome, diag);
+    dts_store_add(store, "study", result, "a=1", hash, &outcome);
 }
 
 static size_t read_file(const char *path, uint8_t out[LARGEST_B]) {
@@ -73,11 +71,13 @@ static size_t make_sound(const char *path, uint8_t out[LARGEST_B]) {
     remove_files();
     dts_diag *diag = dts_diag_new();
     dts_store *store = NULL;
-    char *before = NULL;
     dts_status status = dts_store_open(path, &store, diag);
-    status = status == DTS_OK ? dts_store_study(store, "study", "name: study\n", &before, diag) : status;
-    for (size_t i = 0; i < RESULTS && status == DTS_OK; i++) {
-        status = add(store, i, diag);
+    if (status == DTS_OK) {
+        free(dts_store_study(store, "study", "name: study\n"));
+        for (size_t i = 0; i < RESULTS; i++) {
+            add(store, i);
+        }
+        status = dts_store_check(store, diag);
     }
     dts_store_close(store);
     dts_diag_free(diag);
@@ -136,9 +136,9 @@ static void bind_value(sqlite3_stmt *update, char type, const uint8_t *value, si
 }
 
 static void change_value(sqlite3 *file, const change *c) {
-    static const char *const texts[] = {"legal", "plan", "reason", "help"};
+    static const char *const texts[] = {"legal", "plan", "reason", "help", "checksum"};
     enum { TEXTS = sizeof texts / sizeof texts[0] };
-    const size_t column = c->high % (TEXTS + dts_figure_count);
+    const size_t column = c->high % (TEXTS + DTS_FIGURES_STORED);
     char sql[128], hash[17];
     hash_of(c->low % RESULTS, hash);
     snprintf(sql, sizeof sql, "UPDATE result SET %s=?1 WHERE hash='%s'",
@@ -182,7 +182,7 @@ static void check_found(const dts_outcome *outcome) {
     if (simulated ? outcome->plan == NULL : outcome->kind != DTS_OUTCOME_ILLEGAL || outcome->reason == NULL) {
         abort();
     }
-    for (size_t i = 0; i < dts_figure_count && simulated; i++) {
+    for (size_t i = 0; i < DTS_FIGURES_STORED && simulated; i++) {
         const double value = dts_figure_get(&outcome->figures, &dts_figure_table[i]);
         if (!isfinite(value) || value < 0) {
             abort();
@@ -190,35 +190,35 @@ static void check_found(const dts_outcome *outcome) {
     }
 }
 
-static dts_status find(dts_store *store, size_t result, bool *found, dts_diag *diag) {
+static bool find(dts_store *store, size_t result) {
     char hash[17];
     hash_of(result, hash);
     dts_outcome outcome = {0};
-    const dts_status status = dts_store_find(store, hash, found, &outcome, diag);
-    if (status == DTS_OK && *found) {
+    const bool found = dts_store_find(store, hash, &outcome);
+    if (found) {
         check_found(&outcome);
+        dts_outcome_clear(&outcome);
     }
-    dts_outcome_clear(&outcome);
-    return status;
+    return found;
 }
 
-/* Asks for every result, and adds one more, which must be there. */
+/* Asks for every result, and adds one more, which must be there unless the store fails. */
 static dts_status use(const char *path, dts_diag *diag) {
     dts_store *store = NULL;
-    char *before = NULL;
-    bool found = false;
     dts_status status = dts_store_open(path, &store, diag);
-    status = status == DTS_OK ? dts_store_study(store, "study", "name: changed\n", &before, diag) : status;
-    for (size_t i = 0; i < RESULTS && status == DTS_OK; i++) {
-        status = find(store, i, &found, diag);
-    }
-    status = status == DTS_OK ? add(store, 0, diag) : status;
-    status = status == DTS_OK ? find(store, 0, &found, diag) : status;
-    if (status == DTS_OK && !found) {
-        abort();
+    if (status == DTS_OK) {
+        free(dts_store_study(store, "study", "name: changed\n"));
+        for (size_t i = 0; i < RESULTS; i++) {
+            find(store, i);
+        }
+        add(store, 0);
+        const bool kept = find(store, 0);
+        status = dts_store_check(store, diag);
+        if (status == DTS_OK && !kept) {
+            abort();
+        }
     }
     dts_store_close(store);
-    free(before);
     return status;
 }
 

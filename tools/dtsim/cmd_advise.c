@@ -63,10 +63,13 @@ static int advise(const advise_arguments *a, const dts_scenario *scenario) {
         status = dts_tool_write_page(a->tool, a->html_path, dts_advise_write_html(&advice, &text), &text);
     }
     dts_text_free(&text);
+    if (status == DTS_OK && !advice.interrupted) {
+        status = dts_tool_no_memory(a->tool, (size_t)advice.out_of_memory, "simulation");
+    }
     if (status != DTS_OK) {
         return dts_tool_exit(status);
     }
-    return advice.interrupted ? DTS_EXIT_INTERRUPTED : advice.best < 0 ? DTS_EXIT_NOT_FITTING : DTS_EXIT_DONE;
+    return advice.interrupted ? dts_interrupt_exit() : advice.best < 0 ? DTS_EXIT_NOT_FITTING : DTS_EXIT_DONE;
 }
 
 static int run(advise_arguments *a, int argc, char **argv) {

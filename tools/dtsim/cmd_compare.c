@@ -149,17 +149,18 @@ static void run_column(void *context, size_t index) {
     c->status = c->diag != NULL ? dts_explain(&request, &c->result, c->diag) : DTS_NOMEM;
 }
 
-/* All of them, and what is said of them in their order. */
-static dts_status run_columns(compare_arguments *a) {
+/* All of them, and what is said of them in their order. One that runs out of memory leaves the others. */
+static dts_status run_columns(compare_arguments *a, size_t *made) {
     dts_status status = DTS_OK;
     dts_parallel_for(a->count, (int)a->threads, run_column, a);
     for (size_t i = 0; i < a->count; i++) {
         const column *c = &a->columns[i];
-        status = c->status > status ? c->status : status;
-        if (c->diag != NULL) {
-            dts_diag_append(a->tool->diag, c->diag);
+        *made += c->status == DTS_OK;
+        if (c->status == DTS_NOMEM) {
+            dts_diag_fail(a->tool->diag, DTS_NOMEM, dts_memory_help, "%s: out of memory", c->label);
         } else {
-            dts_diag_nomem(a->tool->diag);
+            status = c->status > status ? c->status : status;
+            dts_diag_append(a->tool->diag, c->diag);
         }
     }
     return status;
@@ -173,27 +174,31 @@ static dts_status compare(compare_arguments *a) {
     for (size_t i = 0; i < a->change_count && status == DTS_OK; i++) {
         status = add_column(a, a->names[0], a->changes[i]);
     }
-    status = status == DTS_OK ? run_columns(a) : status;
-    if (status != DTS_OK) {
-        return status;
+    size_t made = 0;
+    status = status == DTS_OK ? run_columns(a, &made) : status;
+    if (status != DTS_OK || made == 0) {
+        return status != DTS_OK ? status : DTS_NOMEM;
     }
     const dts_result *results[DTS_COMPARE_MOST];
     const char *labels[DTS_COMPARE_MOST];
+    size_t count = 0;
     for (size_t i = 0; i < a->count; i++) {
-        results[i] = a->columns[i].result;
-        labels[i] = a->columns[i].label;
+        if (a->columns[i].status == DTS_OK) {
+            results[count] = a->columns[i].result;
+            labels[count++] = a->columns[i].label;
+        }
     }
     const dts_compare_options page = {.style = a->tool->style, .rows = (size_t)a->rows};
     dts_text text = {0};
-    status = a->format == DTS_FORMAT_JSON ? dts_compare_json(results, labels, a->count, &text)
-                                          : dts_compare_text(results, labels, a->count, &page, &text);
+    status = a->format == DTS_FORMAT_JSON ? dts_compare_json(results, labels, count, &text)
+                                          : dts_compare_text(results, labels, count, &page, &text);
     status = dts_tool_write_made(a->tool, status, &text);
     if (status == DTS_OK && a->html_path != NULL) {
-        status = dts_tool_write_page(a->tool, a->html_path, dts_compare_html(results, labels, a->count, &page, &text),
-                                     &text);
+        status =
+            dts_tool_write_page(a->tool, a->html_path, dts_compare_html(results, labels, count, &page, &text), &text);
     }
     dts_text_free(&text);
-    return status;
+    return status == DTS_OK && made < a->count ? DTS_NOMEM : status;
 }
 
 int dts_cmd_compare(dts_tool *tool, int argc, char **argv) {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/quote.h"
 #include "launch.h"
 #include "model/huggingface.h"
 #include "model/model.h"
@@ -106,11 +107,27 @@ static dts_status read_file(import_arguments *a, dts_text *out) {
     return dts_text_status(out) == DTS_OK ? DTS_OK : dts_diag_nomem(a->tool->diag);
 }
 
-static const char *base_name(const import_arguments *a) {
+/* The scenario's name, that of the file, as YAML; NULL: no memory. */
+static const char *name_of_file(const import_arguments *a) {
     const char *slash = strrchr(a->path, '/');
     const char *base = slash == NULL ? a->path : slash + 1;
     const char *dot = strrchr(base, '.');
-    return dts_arena_strndup(a->tool->arena, base, dot == NULL ? strlen(base) : (size_t)(dot - base));
+    dts_text shown = {0}, value = {0};
+    base = dts_arena_strndup(a->tool->arena, base, dot == NULL ? strlen(base) : (size_t)(dot - base));
+    dts_text_add_line(&shown, base != NULL ? base : "");
+    dts_text_add_yaml_string(&value, dts_text_string(&shown));
+    const bool good = base != NULL && !shown.failed && !value.failed;
+    const char *name = good ? dts_arena_strdup(a->tool->arena, dts_text_string(&value)) : NULL;
+    dts_text_free(&shown);
+    dts_text_free(&value);
+    return name;
+}
+
+/* "# ", what comes before and after, and between them what the imported file says. */
+static void add_comment(const char *before, const char *said, const char *after, dts_text *out) {
+    dts_text_printf(out, "# %s", before);
+    dts_text_add_line(out, said);
+    dts_text_printf(out, "%s\n", after);
 }
 
 /* ---- scenarios ---- */
@@ -195,7 +212,8 @@ static dts_status write_scenario(const import_arguments *a, const dts_subject *b
     dts_text text = {0};
     dts_status status = document == NULL ? dts_diag_nomem(a->tool->diag) : DTS_OK;
     const dts_place place = {.file = a->path};
-    const char *name = base_name(a);
+    const char *name = name_of_file(a);
+    status = status == DTS_OK && name == NULL ? dts_diag_nomem(a->tool->diag) : status;
     status = status == DTS_OK ? dts_document_set(document, "name", name, &place, a->tool->diag) : status;
     if (status == DTS_OK && base->path != NULL) {
         status = copy_base(a, base->path, document);
@@ -204,7 +222,7 @@ static dts_status write_scenario(const import_arguments *a, const dts_subject *b
         status = dts_document_set(document, overrides[i].key, overrides[i].value, &overrides[i].place, a->tool->diag);
     }
     if (status == DTS_OK) {
-        dts_text_printf(&text, "# Imported from %s.\n", a->path);
+        add_comment("Imported from ", a->path, ".", &text);
         dts_notes_write(notes, "# ", &text);
         dts_interop_write_yaml(dts_document_root(document), &text);
         status = dts_tool_write(a->tool, &text);
@@ -273,11 +291,12 @@ static dts_status import_scenario(const import_arguments *a, const dts_text *tex
     }
     dts_override *all =
         dts_arena_array(a->tool->arena, 1 + subject.override_count + count + a->overrides.count, sizeof *all);
-    if (all == NULL) {
+    const char *name = name_of_file(a);
+    if (all == NULL || name == NULL) {
         return dts_diag_nomem(a->tool->diag);
     }
     size_t n = 0;
-    all[n++] = (dts_override){.key = "name", .value = base_name(a), .place = {.file = a->path}};
+    all[n++] = (dts_override){.key = "name", .value = name, .place = {.file = a->path}};
     bool own_model = false; /* --set model=NAME: the file's model is not wanted */
     for (size_t i = 0; i < subject.override_count; i++) {
         all[n++] = subject.overrides[i];
@@ -323,6 +342,16 @@ static dts_status check_model(const import_arguments *a, dts_document *document,
     return status == DTS_OK ? dts_bind(&binder, &dts_model_schema, whole, "", bound) : status;
 }
 
+static void add_settings(const dts_settings *settings, dts_text *out) {
+    for (size_t i = 0; i < settings->count; i++) {
+        dts_text_add(out, "#   ");
+        dts_text_add_line(out, settings->items[i].path);
+        dts_text_add(out, " = ");
+        dts_text_add_line(out, settings->items[i].value);
+        dts_text_add(out, "\n");
+    }
+}
+
 static dts_status import_model(const import_arguments *a, const dts_text *text) {
     dts_document *document = NULL;
     dts_status status =
@@ -338,17 +367,14 @@ static dts_status import_model(const import_arguments *a, const dts_text *text) 
     status = dts_huggingface_profile(document, dts_document_root(document), a->path, &notes, &profile, a->tool->diag);
     dts_text out = {0};
     if (status == DTS_OK) {
-        dts_text_printf(&out, "# Imported from %s.\n# used:\n", a->path);
-        for (size_t i = 0; i < used.count; i++) {
-            dts_text_printf(&out, "#   %s = %s\n", used.items[i].path, used.items[i].value);
-        }
-        for (size_t i = 0; i < assumed.count; i++) {
-            dts_text_printf(&out, "%s#   %s = %s\n", i == 0 ? "# defaults of the model type:\n" : "",
-                            assumed.items[i].path, assumed.items[i].value);
-        }
+        add_comment("Imported from ", a->path, ".", &out);
+        dts_text_add(&out, "# used:\n");
+        add_settings(&used, &out);
+        dts_text_add(&out, assumed.count > 0 ? "# defaults of the model type:\n" : "");
+        add_settings(&assumed, &out);
         dts_text_add(&out, "# left aside:\n");
         for (size_t i = 0; i < aside.count; i++) {
-            dts_text_printf(&out, "#   %s\n", aside.items[i].path);
+            add_comment("  ", aside.items[i].path, "", &out);
         }
         dts_interop_write_yaml(profile, &out);
         status = check_model(a, document, profile);

@@ -211,8 +211,11 @@ static int make(map_arguments *a) {
     }
     dts_text_free(&text);
     bool interrupted = map->interrupted;
+    if (status == DTS_OK && !interrupted) {
+        status = dts_tool_no_memory(a->tool, map->no_memory, "combination");
+    }
     dts_map_free(map);
-    return status == DTS_OK && interrupted ? DTS_EXIT_INTERRUPTED : dts_tool_exit(status);
+    return status == DTS_OK && interrupted ? dts_interrupt_exit() : dts_tool_exit(status);
 }
 
 static int run(map_arguments *a, int argc, char **argv) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/quantity.h"
+#include "base/quote.h"
 #include "command.h"
 #include "dump.h"
 #include "interop/interop.h"

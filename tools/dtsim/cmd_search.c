@@ -325,12 +325,11 @@ static int answer(const search_arguments *a, const dts_subject *subject, const d
     dts_text study = {0}, document = {0};
     dts_text_printf(&study, "search %s", a->scenario);
     dts_effective_document(scenario, &document);
-    char *before = NULL;
-    dts_status status = store == NULL ? DTS_OK
-                                      : dts_store_study(store, dts_text_string(&study), dts_text_string(&document),
-                                                        &before, a->tool->diag);
+    if (store != NULL) {
+        free(dts_store_study(store, dts_text_string(&study), dts_text_string(&document)));
+    }
     dts_progress progress;
-    dts_progress_begin(&progress, "simulations");
+    dts_progress_begin(&progress, "simulation");
     dts_search_request request = request_of(a, &progress);
     request.base = dts_scenario_get(scenario);
     request.answers = a->launcher == NULL ? (size_t)a->top : 0;
@@ -353,7 +352,7 @@ static int answer(const search_arguments *a, const dts_subject *subject, const d
         request.accepts_context = &base;
     }
     dts_search *search = NULL;
-    status = status == DTS_OK ? dts_search_spaces[DTS_SPACE_LAYOUTS]->run(&request, &search, a->tool->diag) : status;
+    dts_status status = dts_search_spaces[DTS_SPACE_LAYOUTS]->run(&request, &search, a->tool->diag);
     dts_progress_end(&progress);
     if (status == DTS_OK && a->launcher == NULL && export.launcher != NULL) {
         status = dts_search_export_mark(&export, search);
@@ -363,11 +362,15 @@ static int answer(const search_arguments *a, const dts_subject *subject, const d
         const bool fits = dts_search_any_fits(search);
         bool exports = fits && a->launcher != NULL;
         code = dts_tool_exit(exports ? dts_search_export_write(&export, search) : write_answer(a, search));
-        code = code != 0 ? code : (search->interrupted ? DTS_EXIT_INTERRUPTED : (fits ? 0 : DTS_EXIT_NOT_FITTING));
+        status = dts_tool_no_memory(a->tool, (size_t)search->counts.out_of_memory, "simulation");
+        code = code != 0             ? code
+               : search->interrupted ? dts_interrupt_exit()
+               : status != DTS_OK    ? dts_tool_exit(status)
+               : fits                ? DTS_EXIT_DONE
+                                     : DTS_EXIT_NOT_FITTING;
     }
     dts_search_free(search);
     dts_search_export_clear(&export);
-    free(before);
     dts_text_free(&study);
     dts_text_free(&document);
     return code;
@@ -564,6 +567,9 @@ static int run(search_arguments *a, int argc, char **argv) {
     dts_status status = a->store_path == NULL ? DTS_OK : dts_store_open(a->store_path, &store, a->tool->diag);
     if (status == DTS_OK) {
         code = renting ? rent(a, &subject, store) : search_one(a, &subject, store);
+        const dts_status stored = dts_store_check(store, a->tool->diag);
+        const bool answered = code == DTS_EXIT_DONE || code == DTS_EXIT_NOT_FITTING;
+        code = stored != DTS_OK && answered ? dts_tool_exit(stored) : code;
     } else {
         code = dts_tool_exit(status);
     }

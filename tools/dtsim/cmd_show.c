@@ -194,6 +194,9 @@ static dts_status show_profile(const show_arguments *a, const dts_profile_kind *
 
 /* Neither a file nor a known name: says so with the nearest of all names. */
 static dts_status unknown_name(const show_arguments *a) {
+    if (dts_scenario_within_reach(a->tool, a->name) != DTS_OK) {
+        return DTS_IO;
+    }
     const char **names[8];
     size_t counts[8] = {0};
     size_t lists = 0;

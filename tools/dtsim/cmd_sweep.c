@@ -131,8 +131,8 @@ static dts_status write_sweep(const sweep_arguments *a, const dts_sweep *made) {
     return status;
 }
 
-static dts_status sweep(const sweep_arguments *a, const dts_subject *subject, dts_store *store, bool *interrupted,
-                        size_t *simulated) {
+/* The exit code. */
+static int sweep(const sweep_arguments *a, const dts_subject *subject, dts_store *store) {
     dts_text study = {0};
     name_study(a, &study);
     dts_progress progress;
@@ -154,16 +154,24 @@ static dts_status sweep(const sweep_arguments *a, const dts_subject *subject, dt
     dts_progress_end(&progress);
     dts_text_free(&study);
     if (status != DTS_OK) {
-        return status;
+        return dts_tool_exit(status);
     }
     warn_of_change(a, made);
     warn_of_kept_gpu(a, subject);
     warn_of_interruption(a, made);
     status = write_sweep(a, made);
-    *interrupted = made->interrupted;
-    *simulated = made->count - made->illegal;
+    int code = dts_tool_exit(status);
+    const dts_status stored = dts_store_check(store, a->tool->diag);
+    const dts_status enough = dts_tool_no_memory(a->tool, made->no_memory, "combination");
+    if (status == DTS_OK && made->interrupted) {
+        code = dts_interrupt_exit();
+    } else if (status == DTS_OK && (stored != DTS_OK || enough != DTS_OK)) {
+        code = DTS_EXIT_IO;
+    } else if (status == DTS_OK && made->illegal == made->count) {
+        code = DTS_EXIT_INVALID;
+    }
     dts_sweep_free(made);
-    return status;
+    return code;
 }
 
 /* A key of --set that --vary names as well; NULL: none. */
@@ -222,16 +230,9 @@ static int run(sweep_arguments *a, int argc, char **argv) {
     }
     dts_store *store = NULL;
     dts_status status = a->store_path == NULL ? DTS_OK : dts_store_open(a->store_path, &store, a->tool->diag);
-    bool interrupted = false;
-    size_t simulated = 0;
-    if (status == DTS_OK) {
-        status = sweep(a, &subject, store, &interrupted, &simulated);
-    }
+    code = status == DTS_OK ? sweep(a, &subject, store) : dts_tool_exit(status);
     dts_store_close(store);
-    if (status == DTS_OK && interrupted) {
-        return DTS_EXIT_INTERRUPTED;
-    }
-    return status == DTS_OK && simulated == 0 ? DTS_EXIT_INVALID : dts_tool_exit(status);
+    return code;
 }
 
 int dts_cmd_sweep(dts_tool *tool, int argc, char **argv) {

@@ -70,7 +70,8 @@ static dts_status write_record(const validate_arguments *a, const dts_validation
     return status;
 }
 
-static dts_status validate(const validate_arguments *a, size_t *simulated) {
+/* The exit code. */
+static int validate(const validate_arguments *a) {
     dts_progress progress;
     dts_progress_begin(&progress, "rows");
     dts_validation *validation = NULL;
@@ -82,36 +83,44 @@ static dts_status validate(const validate_arguments *a, size_t *simulated) {
                                           .by = a->by,
                                           .worst = (size_t)a->worst,
                                           .threads = (int)a->threads,
+                                          .stop = dts_interrupt_catch(),
                                           .progress = dts_progress_tell,
                                           .context = &progress};
     dts_status status = dts_validate(&request, &validation, a->tool->diag);
     dts_progress_end(&progress);
     if (status != DTS_OK) {
-        return status;
+        return dts_tool_exit(status);
     }
     dts_text text = {0};
     status = a->format == DTS_FORMAT_JSON ? dts_validation_json(validation, &text)
                                           : dts_validation_text(validation, &a->tool->style, &text);
     status = dts_tool_write_made(a->tool, status, &text);
-    if (status == DTS_OK && a->record_path != NULL) {
+    if (status == DTS_OK && a->record_path != NULL && validation->interrupted == 0) {
         status = write_record(a, validation);
     }
     dts_text_free(&text);
+    size_t simulated = 0;
     for (size_t t = 0; t < validation->table_count; t++) {
-        *simulated += validation->tables[t].simulated;
+        simulated += validation->tables[t].simulated;
+    }
+    int code = status == DTS_OK && simulated == 0 ? DTS_EXIT_INVALID : dts_tool_exit(status);
+    if (status == DTS_OK && validation->interrupted > 0) {
+        dts_diag_warning(a->tool->diag, NULL, NULL,
+                         a->record_path != NULL ? "the same command begins anew; --record wrote nothing"
+                                                : "the same command begins anew",
+                         "interrupted: %zu rows are left out", validation->interrupted);
+        code = dts_interrupt_exit();
     }
     dts_validation_free(validation);
-    return status;
+    return code;
 }
 
 static int run(const validate_arguments *a) {
     if (a->count == 0) {
         return dts_tool_usage(a->tool, "`dtsim validate --help` says what a table looks like", "no table given");
     }
-    size_t simulated = 0;
-    dts_status status = dts_subject_tables(a->tool, a->paths, a->count);
-    status = status == DTS_OK ? validate(a, &simulated) : status;
-    return status == DTS_OK && simulated == 0 ? DTS_EXIT_INVALID : dts_tool_exit(status);
+    const dts_status status = dts_subject_tables(a->tool, a->paths, a->count);
+    return status == DTS_OK ? validate(a) : dts_tool_exit(status);
 }
 
 int dts_cmd_validate(dts_tool *tool, int argc, char **argv) {

@@ -20,12 +20,11 @@
 /* Exit codes of the program. */
 enum {
     DTS_EXIT_DONE = 0,
-    DTS_EXIT_INVALID = 1,      /* invalid scenario or input */
-    DTS_EXIT_USAGE = 2,        /* wrong command line */
-    DTS_EXIT_IO = 3,           /* a file could not be read or written, or memory ran out */
-    DTS_EXIT_NOT_FITTING = 4,  /* run --check, search: the plan, or every plan, does not fit in memory */
-    DTS_EXIT_INTERRUPTED = 130 /* by Ctrl-C; what was known by then has been written */
-};
+    DTS_EXIT_INVALID = 1,    /* invalid scenario or input */
+    DTS_EXIT_USAGE = 2,      /* wrong command line */
+    DTS_EXIT_IO = 3,         /* a file could not be read or written, or memory ran out */
+    DTS_EXIT_NOT_FITTING = 4 /* run --check, search: the plan, or every plan, does not fit in memory */
+};                           /* and dts_interrupt_exit() of progress.h */
 
 enum { DTS_WRITTEN_MOST = 4 };
 
@@ -108,6 +107,10 @@ bool dts_tool_integer(dts_tool *tool, const char *option, const char *text, long
 /* How to go on after an interruption: the help of a message. */
 const char *dts_tool_go_on(bool stored);
 
+/* There is no result of so many of what ("simulation"), because memory ran out: DTS_NOMEM after reporting. DTS_OK:
+ * there are none such. */
+dts_status dts_tool_no_memory(dts_tool *tool, size_t count, const char *what);
+
 /* --threads N: simulations at a time. Returns what an argp parser hands on. */
 int dts_tool_threads(dts_tool *tool, const char *text, long *out);
 
@@ -127,7 +130,8 @@ dts_status dts_tool_write_file(dts_tool *tool, const char *path, const dts_text 
  * what comes next. */
 dts_status dts_tool_write_made(dts_tool *tool, dts_status made, dts_text *text);
 dts_status dts_tool_write_page(dts_tool *tool, const char *path, dts_status made, dts_text *text);
-/* The same for what a function writes; false: it could not, and errno says why. */
+/* The same for what a function writes; false: it could not, and errno says why. A plain file is replaced when all of it
+ * is written, and stays as it was otherwise (replace.h). */
 typedef bool dts_tool_writer(const void *context, FILE *file);
 dts_status dts_tool_write_by(dts_tool *tool, const char *path, dts_tool_writer *write, const void *context);
 

@@ -54,6 +54,8 @@ dts_status dts_scenario_find(dts_tool *tool, const char *argument, const char **
 
 /* The scenario whose name is nearest, by the whole name, else by the part behind the folder; NULL: none is. */
 const char *dts_scenario_nearest(dts_tool *tool, const char *argument);
+/* Reports what is called so but cannot be read: a circle of links, a pipe among scenarios. DTS_OK: nothing is. */
+dts_status dts_scenario_within_reach(dts_tool *tool, const char *argument);
 
 /* A path that nobody takes for a profile's name: with a slash in it. In the tool's arena. */
 const char *dts_path_with_slash(dts_tool *tool, const char *path);

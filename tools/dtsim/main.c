@@ -94,6 +94,9 @@ static int dispatch(dts_tool *tool, int argc, char **argv) {
         return dts_tool_exit(print_help(tool));
     }
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        if (argc > 2) {
+            return dts_tool_usage(tool, "nothing stands behind --version", "unexpected argument '%s'", argv[2]);
+        }
         return dts_tool_exit(print_version(tool));
     }
     for (size_t i = 0; i < dts_command_count; i++) {
@@ -148,6 +151,7 @@ int main(int argc, char **argv) {
     setlocale(LC_CTYPE, "");
     keep_freed_memory();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, reported like any other */
+    signal(SIGXFSZ, SIG_IGN); /* and so is a file that would grow beyond a limit */
     dts_tool tool = {.diag = dts_diag_new(), .arena = dts_arena_new(DTS_ARENA_UNLIMITED)};
     int code = DTS_EXIT_IO;
     if (tool.diag == NULL || tool.arena == NULL || dts_roots_find(tool.arena, &tool.profiles) != DTS_OK) {

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/quantity.h"
+#include "base/quote.h"
 
 static int add(dts_overrides *overrides, dts_tool *tool, const dts_override *override) {
     dts_override *items = dts_array_room(overrides->items, &overrides->capacity, overrides->count + 1, sizeof *items);

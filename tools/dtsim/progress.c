@@ -41,6 +41,7 @@ void dts_progress_end(dts_progress *progress) {
 
 /* A signal handler can reach nothing but file-scope data. */
 static atomic_bool interrupted;
+static atomic_int interrupted_by = SIGINT;
 static atomic_llong interrupted_ms;
 
 static long long now_ms(void) {
@@ -54,6 +55,7 @@ static long long now_ms(void) {
 static void interrupt(int number) {
     enum { ECHO_MS = 300 };
     if (!atomic_exchange(&interrupted, true)) {
+        atomic_store(&interrupted_by, number);
         atomic_store(&interrupted_ms, now_ms());
     } else if (now_ms() - atomic_load(&interrupted_ms) > ECHO_MS) {
         signal(number, SIG_DFL);
@@ -65,5 +67,14 @@ const atomic_bool *dts_interrupt_catch(void) {
     struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    struct sigaction before;
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) { /* as nohup(1) wants it */
+        sigaction(SIGHUP, &action, NULL);
+    }
     return &interrupted;
+}
+
+int dts_interrupt_exit(void) {
+    return 128 + atomic_load(&interrupted_by);
 }

@@ -1,4 +1,4 @@
-/* Long work: its progress on stderr, and Ctrl-C. */
+/* Long work: its progress on stderr, and signals that end it. */
 #ifndef DTS_TOOLS_DTSIM_PROGRESS_H
 #define DTS_TOOLS_DTSIM_PROGRESS_H
 
@@ -20,7 +20,11 @@ void dts_progress_tell(void *context, size_t done, size_t total, const char *wha
 /* Takes the line off the terminal. */
 void dts_progress_end(dts_progress *progress);
 
-/* From now on Ctrl-C sets the returned flag instead of ending the program; a second one ends it. */
+/* From now on Ctrl-C, SIGTERM (of timeout, schedulers, containers) and SIGHUP set the returned flag instead of ending
+ * the program; a second one ends it. */
 const atomic_bool *dts_interrupt_catch(void);
+
+/* The exit code after that, when what is known has been written: 128 and the signal's number, as shells say it. */
+int dts_interrupt_exit(void);
 
 #endif

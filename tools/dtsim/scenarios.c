@@ -1,5 +1,6 @@
 /* Scenarios by name: ROOT/scenarios/THEME/NAME.yaml is called "THEME/NAME". */
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +8,10 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/quote.h"
 #include "interop/interop.h"
 #include "kinds.h"
+#include "overrides.h"
 
 enum { DEEPEST = 4, MATCHES_MOST = 8, ENDINGS = 3 };
 
@@ -37,6 +40,12 @@ static void add(name_list *list, const char *name, size_t length) {
     list->names[list->count++] = copy;
 }
 
+/* What else lies in the folders of scenarios, such as a pipe that nobody writes to, is not read. */
+static bool is_regular(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
 /* Adds all scenarios below folder/inner. */
 static void walk(name_list *list, const char *folder, const char *inner, int depth) {
     const char *path = dts_arena_printf(list->arena, "%s/%s", folder, inner);
@@ -55,7 +64,7 @@ static void walk(name_list *list, const char *folder, const char *inner, int dep
             list->failed = true;
         } else if (stat(full, &info) == 0 && S_ISDIR(info.st_mode)) {
             walk(list, folder, name, depth + 1);
-        } else {
+        } else if (is_regular(full)) {
             size_t length = strlen(name);
             size_t tail = sizeof suffix - 1;
             if (length > tail && strcmp(name + length - tail, suffix) == 0) {
@@ -96,18 +105,20 @@ dts_status dts_scenario_names(dts_tool *tool, const char ***names, size_t *count
     return list.failed || *names == NULL ? dts_diag_nomem(tool->diag) : DTS_OK;
 }
 
-const char *dts_scenario_path(dts_tool *tool, const char *argument) {
-    if (access(argument, F_OK) == 0) {
-        return argument;
-    }
+/* A file of this name in a folder of scenarios, regular or not; NULL: there is none. */
+static const char *scenario_in_roots(dts_tool *tool, const char *argument, bool regular) {
     for (size_t i = 0; i < tool->profiles.count; i++) {
         const char *path =
             dts_arena_printf(tool->arena, "%s/scenarios/%s%s", tool->profiles.roots[i], argument, suffix);
-        if (path != NULL && access(path, F_OK) == 0) {
+        if (path != NULL && access(path, F_OK) == 0 && is_regular(path) == regular) {
             return path;
         }
     }
     return NULL;
+}
+
+const char *dts_scenario_path(dts_tool *tool, const char *argument) {
+    return access(argument, F_OK) == 0 ? argument : scenario_in_roots(tool, argument, true);
 }
 
 /* Scenarios whose name without their folder is the argument. */
@@ -198,7 +209,11 @@ static dts_status refuse_profile(dts_tool *tool, const dts_profile_kind *kind, c
     const char *key = strcmp(kind->name, "gpus") == 0 ? "cluster.gpu" : kind->one;
     dts_text help = {0};
     add_meant(named->names, named->count, " ", &help);
-    dts_text_printf(&help, "`dtsim show %s` shows it; to use it, write --set %s=%s after a scenario", name, key, name);
+    dts_text_add(&help, "`dtsim show ");
+    dts_text_add_word(&help, name);
+    dts_text_add(&help, "` shows it; to use it, write");
+    dts_override_write(" ", key, name, &help);
+    dts_text_add(&help, " after a scenario");
     dts_diag_fail(tool->diag, DTS_INVALID, dts_text_string(&help), "%s is a %s%s, not a scenario", name, kind->one,
                   file ? " profile" : "");
     dts_text_free(&help);
@@ -263,9 +278,25 @@ static const char *file_near(dts_tool *tool, const char *argument) {
     return NULL;
 }
 
+dts_status dts_scenario_within_reach(dts_tool *tool, const char *argument) {
+    struct stat info;
+    const char *other = scenario_in_roots(tool, argument, false);
+    const int error = stat(argument, &info) == 0 ? 0 : errno;
+    if (other != NULL) {
+        return dts_diag_fail(tool->diag, DTS_IO, "a scenario is a YAML or JSON file",
+                             "cannot read %s: it is no regular file", other);
+    }
+    return error == 0 || error == ENOENT || error == ENOTDIR
+               ? DTS_OK
+               : dts_diag_fail(tool->diag, DTS_IO, NULL, "cannot read '%s': %s", argument, strerror(error));
+}
+
 static dts_status unknown_scenario(dts_tool *tool, const char *argument, const name_matches *named) {
     dts_text help = {0};
     dts_status status;
+    if (dts_scenario_within_reach(tool, argument) != DTS_OK) {
+        return DTS_IO;
+    }
     if (named->count > 1) {
         add_meant(named->names, named->count, "", &help);
         status = dts_diag_fail(tool->diag, DTS_INVALID, dts_text_string(&help), "'%s' is the name of several scenarios",
@@ -300,7 +331,9 @@ static bool is_of_launcher(const char *path) {
 
 static dts_status refuse_launcher(dts_tool *tool, const char *path) {
     dts_text help = {0};
-    dts_text_printf(&help, "`dtsim import %s -o scenario.yaml` makes a scenario of it", path);
+    dts_text_add(&help, "`dtsim import ");
+    dts_text_add_word(&help, path);
+    dts_text_add(&help, " -o scenario.yaml` makes a scenario of it");
     dts_diag_fail(tool->diag, DTS_INVALID, dts_text_string(&help), "%s is a launcher's file, not a scenario", path);
     dts_text_free(&help);
     return DTS_INVALID;

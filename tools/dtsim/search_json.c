@@ -35,7 +35,7 @@ static void json_finding(dts_json *json, cJSON *array, const dts_search *search,
     dts_search_json_settings(json, row, &f->candidate, search->base);
     dts_text_free(&text);
     if (f->outcome.kind != DTS_OUTCOME_SIMULATED) {
-        dts_json_string(json, row, "reason", f->outcome.reason);
+        dts_json_string(json, row, "reason", dts_outcome_reason(&f->outcome));
         return;
     }
     for (size_t i = 0; i < dts_figure_count; i++) {

@@ -204,7 +204,7 @@ static int code_of(const dts_rent *rent) {
         loaded = loaded || rent->offers[i].scenario != NULL;
     }
     if (rent->interrupted) {
-        return DTS_EXIT_INTERRUPTED;
+        return dts_interrupt_exit();
     }
     return rent->within > 0 ? DTS_EXIT_DONE : loaded ? DTS_EXIT_NOT_FITTING : DTS_EXIT_INVALID;
 }
@@ -253,6 +253,14 @@ int dts_search_rent(dts_tool *tool, const dts_rent_command *c) {
     }
     if (status == DTS_OK && made->count > 0 && made->offers[0].scenario != NULL) {
         dts_subject_warn_tokens(tool, made->offers[0].scenario, c->tokens);
+    }
+    size_t out_of_memory = 0;
+    for (size_t i = 0; status == DTS_OK && i < made->count; i++) {
+        const dts_search *search = made->offers[i].search;
+        out_of_memory += search != NULL ? (size_t)search->counts.out_of_memory : 0;
+    }
+    if (status == DTS_OK && !made->interrupted) {
+        status = dts_tool_no_memory(tool, out_of_memory, "simulation");
     }
     const int code = status == DTS_OK ? code_of(made) : dts_tool_exit(status);
     dts_search_export_clear(&export);

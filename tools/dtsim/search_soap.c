@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "progress.h"
 #include "search/soap_search.h"
 #include "soap_write.h"
 
@@ -61,7 +62,7 @@ static dts_status search(dts_tool *tool, const dts_soap_command *command, dts_ar
         status = status == DTS_OK ? dts_tool_write_file(tool, command->html_path, &text) : status;
     }
     dts_text_free(&text);
-    *code = outcome.stopped ? DTS_EXIT_INTERRUPTED : outcome.best.fits ? DTS_EXIT_DONE : DTS_EXIT_NOT_FITTING;
+    *code = outcome.stopped ? dts_interrupt_exit() : outcome.best.fits ? DTS_EXIT_DONE : DTS_EXIT_NOT_FITTING;
     return status;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/quote.h"
 #include "overrides.h"
 #include "report/cure.h"
 #include "report/fields.h"
@@ -207,8 +208,8 @@ void dts_search_baselines(const dts_search *search, const dts_style *style, dts_
             if (search->counts.legal > 0) { /* else there is none at all, which has been said */
                 write_absence(search, b, &line);
             }
-        } else if (f->outcome.kind == DTS_OUTCOME_ILLEGAL) {
-            dts_text_printf(&line, "%s: not simulated: %s.", dts_rule_names[b], f->outcome.reason);
+        } else if (dts_outcome_reason(&f->outcome) != NULL) {
+            dts_text_printf(&line, "%s: not simulated: %s.", dts_rule_names[b], dts_outcome_reason(&f->outcome));
         } else if (!f->outcome.figures.fits && search->shortages[b].largest != NULL) {
             write_shortage(search, dts_rule_names[b], f, &search->shortages[b], &line);
         }

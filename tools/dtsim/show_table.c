@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/quote.h"
 #include "config/table.h"
 #include "report/grid.h"
 #include "report/measurements.h"
@@ -132,17 +133,26 @@ dts_status dts_show_table(const dts_tool *tool, const char *path, dts_text *out)
     write_columns(&table, &tool->style, out);
     dts_text_add(out, "\n");
     write_rows(&table, &tool->style, out);
-    dts_text_printf(out, "\nThe scenario of a row:  dtsim show %s#%s\nAll against dtsim:      dtsim validate %s\n",
-                    path, cell(&table, 0, dts_table_column(&table, "id")), path);
-    return DTS_OK;
+    const char *row = dts_arena_printf(tool->arena, "%s#%s", path, cell(&table, 0, dts_table_column(&table, "id")));
+    dts_text_add(out, "\nThe scenario of a row:  dtsim show ");
+    dts_text_add_word(out, row != NULL ? row : path);
+    dts_text_add(out, "\nAll against dtsim:      dtsim validate ");
+    dts_text_add_word(out, path);
+    dts_text_add(out, "\n");
+    return row != NULL ? DTS_OK : dts_diag_nomem(tool->diag);
 }
 
 /* A cell as comments, a line for each of its own. */
 static void write_comment(const char *name, const char *text, dts_text *out) {
     dts_text_printf(out, "# %s: ", name);
-    for (; *text != '\0'; text++) {
-        dts_text_add_bytes(out, text, 1);
-        dts_text_add(out, *text == '\n' ? "#   " : "");
+    for (; *text != '\0'; text += strspn(text, "\r\n")) {
+        const size_t length = strcspn(text, "\r\n");
+        dts_text line = {0};
+        dts_text_add_bytes(&line, text, length);
+        dts_text_add_line(out, dts_text_string(&line));
+        dts_text_end(&line, out);
+        text += length;
+        dts_text_add(out, *text != '\0' ? "\n#   " : "");
     }
     dts_text_add(out, "\n");
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/quote.h"
 #include "kinds.h"
 #include "report/measurements.h"
 
@@ -38,13 +39,17 @@ static dts_status find_row(dts_tool *tool, const char *path, const char *id, con
     if (status != DTS_OK || row == NULL) {
         return status != DTS_OK ? status : unknown_row(tool, &table, path, id);
     }
+    dts_text name = {0};
+    dts_text_add_yaml_string(&name, id);
+    const char *named = name.failed ? NULL : dts_arena_strdup(tool->arena, dts_text_string(&name));
+    dts_text_free(&name);
     dts_override *all = dts_arena_array(tool->arena, 1 + row->override_count + more->count, sizeof *all);
-    if (all == NULL) {
+    if (all == NULL || named == NULL) {
         return dts_diag_nomem(tool->diag);
     }
     size_t count = 0;
     const dts_place place = {.file = path, .line = row->line, .column = 1};
-    all[count++] = (dts_override){.key = "name", .value = id, .place = place}; /* unless the row has one */
+    all[count++] = (dts_override){.key = "name", .value = named, .place = place}; /* unless the row has one */
     for (size_t i = 0; i < row->override_count; i++) {
         all[count++] = row->overrides[i];
     }
@@ -64,7 +69,9 @@ dts_status dts_subject_find(dts_tool *tool, const char *argument, const dts_over
     size_t length = strlen(argument);
     if (length > 4 && strcmp(argument + length - 4, ".csv") == 0 && access(argument, F_OK) == 0) {
         dts_text help = {0};
-        dts_text_printf(&help, "name one: %s#ID; `dtsim validate %s` simulates all", argument, argument);
+        dts_text_printf(&help, "name one: %s#ID; `dtsim validate ", argument);
+        dts_text_add_word(&help, argument);
+        dts_text_add(&help, "` simulates all");
         dts_diag_fail(tool->diag, DTS_INVALID, dts_text_string(&help), "'%s' is a table: every row is a scenario",
                       argument);
         dts_text_free(&help);

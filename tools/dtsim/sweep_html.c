@@ -35,8 +35,14 @@ dts_status dts_sweep_write_html(const dts_sweep *sweep, const char *scenario, dt
     }
     if (sweep->illegal > 0) {
         dts_text_clear(&text);
-        dts_sweep_refused(sweep, &wide, &text);
+        dts_sweep_without(sweep, DTS_OUTCOME_ILLEGAL, &wide, &text);
         dts_html_element("<h2>Illegal</h2>\n<div class=\"wide\"><pre>", dts_text_string(&text), "</pre></div>\n", out);
+    }
+    if (sweep->no_memory > 0) {
+        dts_text_clear(&text);
+        dts_sweep_without(sweep, DTS_OUTCOME_NO_MEMORY, &wide, &text);
+        dts_html_element("<h2>Not simulated</h2>\n<div class=\"wide\"><pre>", dts_text_string(&text), "</pre></div>\n",
+                         out);
     }
     dts_text_end(&text, out);
     dts_html_end(out);

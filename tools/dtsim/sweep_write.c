@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/quote.h"
 #include "report/cure.h"
 #include "report/fields.h"
 #include "report/format.h"
@@ -99,10 +100,11 @@ bool dts_sweep_any(const dts_sweep *sweep) {
     return any;
 }
 
-/* Combinations that are refused for the same reason stand together, so that one mistake is read once. */
+/* Combinations that have no figures for the same reason stand together, so that one mistake is read once. */
 static bool same_reason(const dts_outcome *a, const dts_outcome *b) {
-    bool helps = a->help != NULL && b->help != NULL ? strcmp(a->help, b->help) == 0 : a->help == b->help;
-    return helps && strcmp(a->reason, b->reason) == 0;
+    const char *one = dts_outcome_help(a), *other = dts_outcome_help(b);
+    const bool helps = one != NULL && other != NULL ? strcmp(one, other) == 0 : one == other;
+    return helps && a->kind == b->kind && strcmp(dts_outcome_reason(a), dts_outcome_reason(b)) == 0;
 }
 
 static void write_reason(const dts_sweep *sweep, size_t first, const dts_style *style, dts_text *out) {
@@ -110,7 +112,7 @@ static void write_reason(const dts_sweep *sweep, size_t first, const dts_style *
     const dts_outcome *outcome = &sweep->outcomes[first];
     size_t alike = 0;
     for (size_t i = first; i < sweep->count; i++) {
-        if (sweep->outcomes[i].kind == DTS_OUTCOME_ILLEGAL && same_reason(outcome, &sweep->outcomes[i])) {
+        if (dts_outcome_reason(&sweep->outcomes[i]) != NULL && same_reason(outcome, &sweep->outcomes[i])) {
             alike++;
             if (alike <= MOST_SHOWN) {
                 dts_text settings = {0};
@@ -126,9 +128,9 @@ static void write_reason(const dts_sweep *sweep, size_t first, const dts_style *
         dts_text_printf(out, "  and %zu more\n", alike - MOST_SHOWN);
     }
     dts_text line = {0};
-    dts_text_add(&line, outcome->reason);
-    if (outcome->help != NULL) {
-        dts_text_printf(&line, " (%s)", outcome->help);
+    dts_text_add(&line, dts_outcome_reason(outcome));
+    if (dts_outcome_help(outcome) != NULL) {
+        dts_text_printf(&line, " (%s)", dts_outcome_help(outcome));
     }
     dts_text_add_repeated(out, " ", INDENT);
     dts_style_wrap(style, dts_text_string(&line), INDENT, out);
@@ -136,12 +138,12 @@ static void write_reason(const dts_sweep *sweep, size_t first, const dts_style *
     dts_text_free(&line);
 }
 
-void dts_sweep_refused(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
+void dts_sweep_without(const dts_sweep *sweep, dts_outcome_kind kind, const dts_style *style, dts_text *out) {
     enum { MOST_REASONS = 50 };
     size_t firsts[MOST_REASONS], count = 0, others = 0;
     for (size_t i = 0; i < sweep->count; i++) {
         const dts_outcome *outcome = &sweep->outcomes[i];
-        bool said = outcome->kind != DTS_OUTCOME_ILLEGAL;
+        bool said = outcome->kind != kind;
         for (size_t k = 0; k < count && !said; k++) {
             said = same_reason(&sweep->outcomes[firsts[k]], outcome);
         }
@@ -150,8 +152,6 @@ void dts_sweep_refused(const dts_sweep *sweep, const dts_style *style, dts_text 
         } else if (!said) {
             others++;
         }
-    }
-    if (count > 0) {
     }
     for (size_t k = 0; k < count; k++) {
         write_reason(sweep, firsts[k], style, out);
@@ -236,19 +236,22 @@ static bool write_winners(const dts_sweep *sweep, const dts_style *style, dts_te
 }
 
 void dts_sweep_summary(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
-    size_t pending = 0, unfit = 0, unpriced = 0;
+    size_t pending = 0, simulated = 0, unfit = 0, unpriced = 0;
     dts_strain most = {0};
     bool wide = false;
     for (size_t i = 0; i < sweep->count; i++) {
         const dts_outcome *o = &sweep->outcomes[i];
         wide |= o->kind == DTS_OUTCOME_SIMULATED && o->figures.wide;
         pending += o->kind == DTS_OUTCOME_PENDING;
+        simulated += o->kind == DTS_OUTCOME_SIMULATED;
         unfit += o->kind == DTS_OUTCOME_SIMULATED && !o->figures.fits;
         dts_strain_add(&most, dts_figures_strain(&o->figures)); /* none where nothing was simulated */
         unpriced += o->kind == DTS_OUTCOME_SIMULATED && !(o->figures.price_usd_per_hour > 0);
     }
-    dts_text_printf(out, "%zu combinations: %zu simulated, %zu illegal", sweep->count,
-                    sweep->count - sweep->illegal - pending, sweep->illegal);
+    dts_text_printf(out, "%zu combinations: %zu simulated, %zu illegal", sweep->count, simulated, sweep->illegal);
+    if (sweep->no_memory > 0) {
+        dts_text_printf(out, ", %zu out of memory", sweep->no_memory);
+    }
     if (sweep->reused > 0) {
         dts_text_printf(out, "; %zu of them were in the store", sweep->reused);
     }
@@ -284,7 +287,12 @@ dts_status dts_sweep_write_text(const dts_sweep *sweep, const dts_style *style, 
     if (sweep->illegal > 0) {
         dts_text_add(out, out->length > 0 ? "\n" : "");
         dts_style_add(style, DTS_PAINT_STRONG, "Illegal combinations\n", out);
-        dts_sweep_refused(sweep, style, out);
+        dts_sweep_without(sweep, DTS_OUTCOME_ILLEGAL, style, out);
+    }
+    if (sweep->no_memory > 0) {
+        dts_text_add(out, out->length > 0 ? "\n" : "");
+        dts_style_add(style, DTS_PAINT_STRONG, "Not simulated\n", out);
+        dts_sweep_without(sweep, DTS_OUTCOME_NO_MEMORY, style, out);
     }
     dts_text_add(out, "\n");
     dts_sweep_summary(sweep, style, out);
@@ -312,13 +320,15 @@ static void csv_figures(const dts_outcome *outcome, dts_text *out) {
     }
 }
 
-static const char *const kind_names[] = {
-    [DTS_OUTCOME_PENDING] = "pending", [DTS_OUTCOME_SIMULATED] = "simulated", [DTS_OUTCOME_ILLEGAL] = "illegal"};
+static const char *const kind_names[] = {[DTS_OUTCOME_PENDING] = "pending",
+                                         [DTS_OUTCOME_SIMULATED] = "simulated",
+                                         [DTS_OUTCOME_ILLEGAL] = "illegal",
+                                         [DTS_OUTCOME_NO_MEMORY] = "out of memory"};
 
 dts_status dts_sweep_write_csv(const dts_sweep *sweep, const dts_style *style, dts_text *out) {
     (void)style;
     for (size_t a = 0; a < sweep->axis_count; a++) {
-        dts_report_csv_cell(sweep->axes[a].key, out);
+        dts_text_add_cell(out, sweep->axes[a].key);
         dts_text_add(out, ",");
     }
     dts_text_add(out, "outcome,plan");
@@ -329,14 +339,14 @@ dts_status dts_sweep_write_csv(const dts_sweep *sweep, const dts_style *style, d
     for (size_t i = 0; i < sweep->count; i++) {
         const dts_outcome *outcome = &sweep->outcomes[i];
         for (size_t a = 0; a < sweep->axis_count; a++) {
-            dts_report_csv_cell(dts_sweep_value(sweep, i, a), out);
+            dts_text_add_cell(out, dts_sweep_value(sweep, i, a));
             dts_text_add(out, ",");
         }
         dts_text_printf(out, "%s,", kind_names[outcome->kind]);
-        dts_report_csv_cell(outcome->plan, out);
+        dts_text_add_cell(out, outcome->plan);
         csv_figures(outcome, out);
         dts_text_printf(out, ",%s,", sweep->pareto[i] ? "true" : "false");
-        dts_report_csv_cell(outcome->reason, out);
+        dts_text_add_cell(out, dts_outcome_reason(outcome));
         dts_text_add(out, "\n");
     }
     return dts_text_status(out);
@@ -376,12 +386,13 @@ dts_status dts_sweep_write_json(const dts_sweep *sweep, const dts_style *style, 
             dts_json_string(&json, row, "plan", outcome->plan);
             json_figures(&json, row, &outcome->figures);
             dts_json_flag(&json, row, "pareto", sweep->pareto[i]);
-        } else if (outcome->kind == DTS_OUTCOME_ILLEGAL) {
-            dts_json_string(&json, row, "reason", outcome->reason);
-            dts_json_string(&json, row, "help", outcome->help);
+        } else if (dts_outcome_reason(outcome) != NULL) {
+            dts_json_string(&json, row, "reason", dts_outcome_reason(outcome));
+            dts_json_string(&json, row, "help", dts_outcome_help(outcome));
         }
     }
     dts_json_integer(&json, root, "illegal", (int64_t)sweep->illegal);
+    dts_json_integer(&json, root, "out_of_memory", (int64_t)sweep->no_memory);
     dts_json_flag(&json, root, "interrupted", sweep->interrupted);
     return dts_json_end(&json, out);
 }

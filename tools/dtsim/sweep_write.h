@@ -24,7 +24,7 @@ dts_status dts_sweep_write_html(const dts_sweep *sweep, const char *scenario, dt
  * refused, and why; what follows from all. */
 dts_grid *dts_sweep_grid(const dts_sweep *sweep);
 bool dts_sweep_any(const dts_sweep *sweep);
-void dts_sweep_refused(const dts_sweep *sweep, const dts_style *style, dts_text *out);
+void dts_sweep_without(const dts_sweep *sweep, dts_outcome_kind kind, const dts_style *style, dts_text *out);
 void dts_sweep_summary(const dts_sweep *sweep, const dts_style *style, dts_text *out);
 
 #endif

@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "progress.h"
+#include "replace.h"
+#include "run/run.h"
 
 int dts_tool_exit(dts_status status) {
     switch (status) {
@@ -20,7 +23,7 @@ int dts_tool_exit(dts_status status) {
         case DTS_NOMEM:
             return DTS_EXIT_IO;
         case DTS_INTERRUPTED:
-            return DTS_EXIT_INTERRUPTED;
+            return dts_interrupt_exit();
     }
     return DTS_EXIT_IO;
 }
@@ -106,6 +109,12 @@ const char *dts_tool_go_on(bool stored) {
                   : "the same command begins anew; with --store FILE.db it would go on from there";
 }
 
+dts_status dts_tool_no_memory(dts_tool *tool, size_t count, const char *what) {
+    return count == 0 ? DTS_OK
+                      : dts_diag_fail(tool->diag, DTS_NOMEM, dts_memory_help, "%zu %s%s ran out of memory", count, what,
+                                      count == 1 ? "" : "s");
+}
+
 int dts_tool_threads(dts_tool *tool, const char *text, long *out) {
     enum { MOST_THREADS = 256 };
     return dts_tool_integer(tool, "--threads", text, 1, MOST_THREADS, out) ? 0 : DTS_EXIT_USAGE;
@@ -118,7 +127,7 @@ static dts_status write_failed(dts_tool *tool, const char *path, int error) {
     }
     const char *help = error == ENOENT                     ? "make its folder first"
                        : error == EISDIR                   ? "name a file in it"
-                       : error == ENOSPC                   ? "name a file on a disk that has room"
+                       : error == ENOSPC || error == EFBIG ? "name a file on a disk that has room"
                        : error == EACCES || error == EROFS ? "name a file in a folder that you may write to"
                        : error == ENOTDIR                  ? "a part of the path is a file, not a folder"
                                                            : NULL;
@@ -243,19 +252,15 @@ dts_status dts_tool_outputs_writable(dts_tool *tool, int argc, char **argv) {
 dts_status dts_tool_write_by(dts_tool *tool, const char *path, dts_tool_writer *write, const void *context) {
     bool standard = path == NULL || strcmp(path, "-") == 0;
     const char *name = standard ? "standard output" : path;
+    dts_replacement other = {.file = stdout};
     errno = 0;
-    FILE *file = standard ? stdout : fopen(path, "w");
-    if (file == NULL) {
+    if (!standard && !dts_replacement_open(&other, path)) {
         return write_failed(tool, name, errno);
     }
-    bool good = write(context, file);
-    good = fflush(file) == 0 && good;
-    int error = errno;
-    if (!standard && fclose(file) != 0) {
-        error = good ? errno : error;
-        good = false;
-    }
-    return good ? DTS_OK : write_failed(tool, name, error);
+    bool good = write(context, other.file);
+    good = fflush(other.file) == 0 && good;
+    good = standard ? good : dts_replacement_close(&other, good);
+    return good ? DTS_OK : write_failed(tool, name, errno);
 }
 
 static bool write_text(const void *context, FILE *file) {
@@ -267,7 +272,12 @@ dts_status dts_tool_write_file(dts_tool *tool, const char *path, const dts_text 
     if (dts_text_status(text) != DTS_OK) {
         return dts_diag_nomem(tool->diag);
     }
-    return dts_tool_write_by(tool, path, write_text, text);
+    dts_text filtered = {0};
+    dts_style_filter(&tool->style, text, &filtered);
+    dts_status status = dts_text_status(&filtered) == DTS_OK ? dts_tool_write_by(tool, path, write_text, &filtered)
+                                                             : dts_diag_nomem(tool->diag);
+    dts_text_free(&filtered);
+    return status;
 }
 
 dts_status dts_tool_write(dts_tool *tool, const dts_text *text) {

@@ -33,6 +33,30 @@ static void test_all_types(void **state) {
     unload(&l);
 }
 
+/* Names and the like are one line of text; prose may have several. */
+static void test_control_characters(void **state) {
+    (void)state;
+    loaded l;
+    load(&l, "whole: 1\ninner: {count: 2, label: \"x\\ny: 1\"}\ntext: \"a\\n\\tb\"\nnames: [a, \"\\x1b[31m\"]\n");
+    expect_messages(&l,
+                    "x.yaml:2:26: error: a line break, \"\\n\", in text of one line [inner.label]\n"
+                    "      2 | inner: {count: 2, label: \"x\\ny: 1\"}\n"
+                    "        |                          ^\n"
+                    "  help: write it in one line\n"
+                    "x.yaml:4:12: error: a control character, \"\\u001b\", in text [names[1]]\n"
+                    "      4 | names: [a, \"\\x1b[31m\"]\n"
+                    "        |            ^\n"
+                    "  help: leave it out\n");
+    unload(&l);
+    load(&l, "whole: 1\ninner: {count: 2}\ntext: \"a\\u202eb\"\n");
+    expect_messages(&l,
+                    "x.yaml:3:7: error: a control character, \"\\u202e\", in text [text]\n"
+                    "      3 | text: \"a\\u202eb\"\n"
+                    "        |       ^\n"
+                    "  help: leave it out\n");
+    unload(&l);
+}
+
 static void test_defaults(void **state) {
     (void)state;
     loaded l;
@@ -393,6 +417,7 @@ static void test_many_structs(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_types),
+        cmocka_unit_test(test_control_characters),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_origin_of_values),
         cmocka_unit_test(test_wrong),

@@ -464,6 +464,34 @@ static void deepseek_counts_experts_from_the_first_layer(void **state) {
     }
 }
 
+/* Of sizes 0 is "as usual" in a profile; no class of transformers takes it. */
+static void sizes_of_zero_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *ffn, *more;
+        bool good;
+    } rows[] = {
+        {"128", "", true},
+        {"128", ", \"num_key_value_heads\": 1, \"head_dim\": 16", true},
+        {"128", ", \"num_key_value_heads\": 0", false},
+        {"128", ", \"num_key_value_heads\": 0.0", false},
+        {"128", ", \"head_dim\": 0", false},
+        {"0", "", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char config[300];
+        snprintf(config, sizeof config,
+                 "{\"model_type\": \"llama\", \"hidden_size\": 64, \"num_hidden_layers\": 2, "
+                 "\"num_attention_heads\": 2, \"vocab_size\": 64, \"intermediate_size\": %s%s}",
+                 rows[i].ffn, rows[i].more);
+        profiles p;
+        profiles_open(&p);
+        dts_model model = {0};
+        assert_int_equal(bind_config(&p, config, &model), rows[i].good);
+        profiles_close(&p);
+    }
+}
+
 static void other_models_are_refused(void **state) {
     (void)state;
     static const char *const wrong[] = {
@@ -505,6 +533,7 @@ int main(void) {
                                        cmocka_unit_test(configs_say_which_layers_have_windows),
                                        cmocka_unit_test(configs_say_which_blocks_stand_side_by_side),
                                        cmocka_unit_test(deepseek_counts_experts_from_the_first_layer),
+                                       cmocka_unit_test(sizes_of_zero_are_refused),
                                        cmocka_unit_test(other_models_are_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,14 +58,6 @@ static void writes_counts(void **state) {
     assert_written(dts_format_duration, -0.0, "0 s");
 }
 
-static void escapes_json(void **state) {
-    (void)state;
-    dts_text text = {0};
-    dts_format_json_string("a\"b\\c\n\x01ü", &text);
-    assert_string_equal(dts_text_string(&text), "\"a\\\"b\\\\c\\u000a\\u0001ü\"");
-    dts_text_free(&text);
-}
-
 static void tables_wrap_text_in_its_column(void **state) {
     (void)state;
     static const char *const titles[] = {"name", "n", "what it is"};
@@ -184,7 +176,6 @@ int main(void) {
         cmocka_unit_test(writes_times),
         cmocka_unit_test(writes_bytes),
         cmocka_unit_test(writes_counts),
-        cmocka_unit_test(escapes_json),
         cmocka_unit_test(bars_show_what_is_there),
         cmocka_unit_test(tables_wrap_text_in_its_column),
         cmocka_unit_test(tables_put_the_last_column_beneath),
