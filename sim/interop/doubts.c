@@ -3,8 +3,9 @@
 
 #include "interop/inside.h"
 
-/* Adds how a key of ours is set that a rule makes of a path of theirs. */
-static void add_key(const dts_launcher *launcher, dts_arena *arena, const char *path, dts_text *out) {
+/* Adds how a key of ours is set that a rule makes of a path of theirs; false: --set says it already. */
+static bool add_key(const dts_launcher *launcher, dts_arena *arena, const char *path, const dts_settings *base,
+                    dts_text *out) {
     enum { KEYS_MOST = 4 };
     static const char *const counts[][2] = {{"plan.nodes", "cluster.nodes"},
                                             {"plan.gpus_per_node", "cluster.gpus_per_node"}};
@@ -16,23 +17,30 @@ static void add_key(const dts_launcher *launcher, dts_arena *arena, const char *
             for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
                 key = strcmp(key, counts[c][0]) == 0 ? counts[c][1] : key;
             }
+            const dts_setting *said = dts_settings_find(base, key);
+            if (said != NULL && said->place.origin == DTS_ORIGIN_SET) {
+                return false;
+            }
             if (strncmp(key, "plan.", strlen("plan.")) != 0 && strstr(dts_text_string(out), key) == NULL) {
                 dts_text_printf(out, "%s--set %s=…", out->length > 0 ? " " : "", key);
-                return;
+                return true;
             }
         }
     }
+    return true;
 }
 
-void dts_doubts_warn_left(const dts_launcher *launcher, dts_arena *arena, const dts_setting *left, dts_diag *diag) {
-    if (left->doubts == NULL) {
-        return;
+void dts_doubts_warn_left(const dts_launcher *launcher, dts_arena *arena, const dts_settings *left,
+                          const dts_settings *base, dts_diag *diag) {
+    for (size_t k = 0; k < left->count; k++) {
+        const dts_setting *s = &left->items[k];
+        dts_text help = {0};
+        if (s->doubts != NULL && add_key(launcher, arena, s->path, base, &help)) {
+            dts_diag_warning(diag, &s->place, NULL, help.length > 0 ? dts_text_string(&help) : NULL,
+                             "%s is left to the script: %s", s->path, s->doubts->text);
+        }
+        dts_text_free(&help);
     }
-    dts_text help = {0};
-    add_key(launcher, arena, left->path, &help);
-    dts_diag_warning(diag, &left->place, NULL, help.length > 0 ? dts_text_string(&help) : NULL,
-                     "%s is left to the script: %s", left->path, left->doubts->text);
-    dts_text_free(&help);
 }
 
 static bool has(const dts_doubt *list, const dts_doubt *doubt) {
@@ -46,26 +54,35 @@ static const dts_doubt *counting(const dts_setting *s) {
     return s->used && !s->repeated ? s->doubts : NULL;
 }
 
-void dts_doubts_warn(const dts_launcher *launcher, dts_arena *arena, const dts_settings *theirs, dts_diag *diag) {
+/* One doubt about settings from first on; nothing where --set says all of them. */
+static void warn_of(const dts_doubt *doubt, const dts_launcher *launcher, dts_arena *arena, const dts_settings *theirs,
+                    size_t first, const dts_settings *base, dts_diag *diag) {
+    dts_text help = {0};
+    bool open = false;
+    for (size_t k = first; k < theirs->count; k++) {
+        if (has(counting(&theirs->items[k]), doubt)) {
+            open = add_key(launcher, arena, theirs->items[k].path, base, &help) || open;
+        }
+    }
+    dts_text_add(&help, help.length > 0 ? " sets another" : "");
+    if (open) {
+        dts_diag_warning(diag, &theirs->items[first].place, NULL, help.length > 0 ? dts_text_string(&help) : NULL, "%s",
+                         doubt->text);
+    }
+    dts_text_free(&help);
+}
+
+void dts_doubts_warn(const dts_launcher *launcher, dts_arena *arena, const dts_settings *theirs,
+                     const dts_settings *base, dts_diag *diag) {
     const dts_doubt *told = NULL;
     for (size_t k = 0; k < theirs->count; k++) {
         for (const dts_doubt *d = counting(&theirs->items[k]); d != NULL; d = d->next) {
             dts_doubt *more = has(told, d) ? NULL : dts_arena_alloc(arena, sizeof *more);
-            if (more == NULL) {
-                continue;
+            if (more != NULL) {
+                *more = (dts_doubt){d->text, told};
+                told = more;
+                warn_of(d, launcher, arena, theirs, k, base, diag);
             }
-            *more = (dts_doubt){d->text, told};
-            told = more;
-            dts_text help = {0};
-            for (size_t n = k; n < theirs->count; n++) {
-                if (has(counting(&theirs->items[n]), d)) {
-                    add_key(launcher, arena, theirs->items[n].path, &help);
-                }
-            }
-            dts_text_add(&help, help.length > 0 ? " sets another" : "");
-            dts_diag_warning(diag, &theirs->items[k].place, NULL, help.length > 0 ? dts_text_string(&help) : NULL, "%s",
-                             d->text);
-            dts_text_free(&help);
         }
     }
 }

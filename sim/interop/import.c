@@ -37,8 +37,10 @@ static void set_aside(importer *i, dts_settings *theirs, dts_settings *open_ones
             dts_notes_add(i->notes, i->beside ? DTS_NOTE_ELSEWHERE : DTS_NOTE_LOST,
                           i->beside ? "the arguments say it" : "the file leaves it to the script: give it with --set",
                           &s->place, "%s = %s", s->path, s->value);
-            dts_settings_add(open_ones, s->path, s->value, &s->place);
-            dts_doubts_warn_left(i->launcher, i->notes->arena, s, i->diag);
+            dts_setting *left = dts_settings_add(open_ones, s->path, s->value, &s->place);
+            if (left != NULL) {
+                left->doubts = s->doubts;
+            }
         } else {
             theirs->items[kept++] = *s;
         }
@@ -572,7 +574,9 @@ dts_status dts_import(const dts_launcher *launcher, const char *text, size_t len
     warn_of_defaults(i, &main->open_ones, base, &ours);
     for (size_t k = 0; k < all.count; k++) {
         note_rest(&all.items[k].importer, &all.items[k].theirs, &ours);
-        dts_doubts_warn(all.items[k].importer.launcher, notes->arena, &all.items[k].theirs, diag);
+        const source *from = &all.items[k];
+        dts_doubts_warn_left(from->importer.launcher, notes->arena, &from->open_ones, base, diag);
+        dts_doubts_warn(from->importer.launcher, notes->arena, &from->theirs, base, diag);
         failed = failed || all.items[k].theirs.failed;
     }
     note_defaults(i, &ours);

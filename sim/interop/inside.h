@@ -58,9 +58,11 @@ const char *dts_launcher_warns_of(const dts_launcher *launcher, const char *path
 /* The value of the key from which this one was taken, at the same place. */
 const char *dts_launcher_written(const dts_settings *theirs, const dts_setting *taken);
 /* Warns of values that the script leaves open for a reason that can be told, and of those that count and may be others,
- * each reason once. */
-void dts_doubts_warn_left(const dts_launcher *launcher, dts_arena *arena, const dts_setting *left, dts_diag *diag);
-void dts_doubts_warn(const dts_launcher *launcher, dts_arena *arena, const dts_settings *theirs, dts_diag *diag);
+ * each reason once, but not of what --set says. base: as of dts_import. */
+void dts_doubts_warn_left(const dts_launcher *launcher, dts_arena *arena, const dts_settings *left,
+                          const dts_settings *base, dts_diag *diag);
+void dts_doubts_warn(const dts_launcher *launcher, dts_arena *arena, const dts_settings *theirs,
+                     const dts_settings *base, dts_diag *diag);
 /* Refuses what was read of a launch line without arguments of Megatron-LM. */
 dts_status dts_launcher_check_line(const dts_settings *theirs, const char *name, dts_diag *diag);
 /* The remark on path in a table, or NULL. */

@@ -23,6 +23,9 @@ bool dts_shell_descend(shell *s) {
 }
 
 dts_place dts_shell_place(shell *s) {
+    if (s->in.place != NULL) {
+        return *s->in.place;
+    }
     if (s->in.line_length == SIZE_MAX) {
         const char *newline = memchr(s->in.line, '\n', (size_t)(s->in.end - s->in.line));
         s->in.line_length = (size_t)((newline == NULL ? s->in.end : newline) - s->in.line);

@@ -36,6 +36,7 @@ enum { LINES_TOLD = 6 };
 typedef struct content {
     words value; /* of a scalar one word */
     bool set, array, integer;
+    const dts_doubt *gone; /* about parts that are not there */
     uint32_t
         lines[LINES_TOLD]; /* where the value comes from: the last assignment that surely ran, and those behind it */
     size_t line_count;     /* of these, all told */
@@ -70,6 +71,7 @@ typedef struct cursor {
     const char *at, *end, *line; /* line: where the current one begins */
     size_t line_length;          /* SIZE_MAX: not known yet */
     uint32_t number;
+    const dts_place *place; /* where all of it stands; NULL: at at */
 } cursor;
 
 typedef struct function {
@@ -114,6 +116,7 @@ typedef struct shell {
     unsigned calls;
     const dts_doubt *control; /* what it hangs on that the current command runs */
     const dts_doubt *used;    /* of the variables that were used since this was cleared */
+    const dts_doubt *gone;    /* about parts that the current command lacks */
     const char *unknown;      /* a name without a value that arithmetic met */
 
     saved *log; /* values to go back to behind a subshell; those of functions in locals */
@@ -127,6 +130,7 @@ typedef struct shell {
     cursor *others; /* here-documents that no shell reads: they may be files that are run later */
     size_t other_count, other_capacity;
 
+    const dts_doubt *found_gone;
     words found;    /* the last command with flags */
     uint32_t rival; /* the line of another one before it; 0: none */
     words outside;  /* what starts the shell that the command is written for: srun … of srun … bash -c "…" */

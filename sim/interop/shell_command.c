@@ -156,11 +156,36 @@ static void assign_places(shell *s, const char *name, size_t length) {
     s->spent += 4 * length;
 }
 
+/* Gives a variable what stands behind its = or +=; false: nobody knows what that is. */
+static bool store(shell *s, variable *v, words *value, bool array, bool more) {
+    more = more && v->now.set;
+    v->now.integer = v->now.integer || s->integers;
+    s->gone = more ? dts_shell_join_doubts(s, v->now.gone, s->gone) : s->gone;
+    if (array) {
+        assign_array(s, v, value, more);
+        return true;
+    }
+    word w = value->count > 0 ? value->items[0] : (word){.text = "", .place = dts_shell_place(s)};
+    if (v->now.integer) {
+        w = calculated(s, &w, v, more);
+    } else if (more) {
+        w = joined(s, v, &w);
+    }
+    words all = {0};
+    dts_shell_add_word(s, &all, w);
+    for (size_t i = 1; more && v->now.array && i < v->now.value.count; i++) {
+        dts_shell_add_word(s, &all, v->now.value.items[i]); /* += is about the first element */
+    }
+    dts_shell_assign(s, v, &all, more && v->now.array);
+    return !dts_is_unknown(w.text);
+}
+
 /* NAME=…, NAME+=…, NAME=(…); false: nobody knows what the value is. */
 static bool read_assignment(shell *s) {
     size_t length;
     const char *name = s->in.at, *sign = assigned_at(s, &length);
     const bool more = *sign == '+', place = sign > name + length;
+    const dts_doubt *gone = s->gone;
     dts_shell_jump(s, sign + (more ? 2 : 1));
     words value = {0};
     const bool array = s->in.at < s->in.end && *s->in.at == '(';
@@ -172,35 +197,14 @@ static bool read_assignment(shell *s) {
         dts_shell_read_word(s, WHOLE, &value);
     }
     variable *v = s->mode != SKIP ? dts_shell_variable(s, name, length) : NULL;
-    if (v == NULL) {
-        return true;
-    }
-    if (place || !plain) {
+    bool known = v == NULL;
+    if (v != NULL && (place || !plain)) {
         assign_places(s, name, length);
-        return false;
+    } else if (v != NULL) {
+        known = store(s, v, &value, array, more);
     }
-    v->now.integer = v->now.integer || s->integers;
-    if (array || (more && v->now.set && v->now.array)) {
-        if (!array) { /* behind the first element */
-            words all = {0};
-            for (size_t i = 0; i < v->now.value.count; i++) {
-                const word *w = &v->now.value.items[i];
-                dts_shell_add_word(s, &all, i == 0 && value.count > 0 ? joined(s, v, &value.items[0]) : *w);
-            }
-            dts_shell_assign(s, v, &all, true);
-        } else {
-            assign_array(s, v, &value, more);
-        }
-        return true;
-    }
-    word w = value.count > 0 ? value.items[0] : (word){.text = "", .place = dts_shell_place(s)};
-    if (v->now.integer) {
-        w = calculated(s, &w, v, more);
-    } else if (more && v->now.set) {
-        w = joined(s, v, &w);
-    }
-    dts_shell_assign(s, v, &(words){.items = &w, .count = 1}, false);
-    return !dts_is_unknown(w.text);
+    s->gone = gone;
+    return known;
 }
 
 /* ---- the command that is looked for ---- */
@@ -234,24 +238,28 @@ void dts_shell_offer(shell *s, const words *command) {
     }
     const bool either = s->mode == MAY_RUN && has_program(&s->found, launchers);
     s->rival = either ? s->found.items[0].place.line : 0;
+    s->found_gone = s->gone;
     s->found = (words){0};
     dts_shell_add_words(s, &s->found, &s->outside);
     dts_shell_add_words(s, &s->found, command);
 }
 
-/* `bash -c "…"`: the place of the text; 0: no such thing. */
-static size_t inner_text(const words *command) {
-    static const char *const shells[] = {"bash", "sh"};
+/* `bash -c "…"`, `bash -x -lc "…"`: the places of the shell and of the text; false: no such thing. */
+static bool find_inner(const words *command, size_t *shell_at, size_t *text_at) {
     for (size_t i = 0; i + 2 < command->count; i++) {
-        const char *flag = command->items[i + 1].text; /* -c, -lc */
-        const bool takes = flag[0] == '-' && flag[1] != '-' && flag[strlen(flag) - 1] == 'c';
-        for (size_t k = 0; k < sizeof shells / sizeof shells[0] && takes; k++) {
-            if (dts_shell_is_named(command->items[i].text, shells[k])) {
-                return i + 2;
+        if (!dts_shell_is_named(command->items[i].text, "bash") && !dts_shell_is_named(command->items[i].text, "sh")) {
+            continue;
+        }
+        for (size_t k = i + 1; k + 1 < command->count && command->items[k].text[0] == '-'; k++) {
+            const char *flag = command->items[k].text;
+            if (flag[1] != '-' && flag[strlen(flag) - 1] == 'c') {
+                *shell_at = i;
+                *text_at = k + 1;
+                return true;
             }
         }
     }
-    return 0;
+    return false;
 }
 
 /* Values that NAME=… before a command gives to it alone. */
@@ -270,12 +278,11 @@ static void take_temporaries(shell *s, scope opened, temporaries *out) {
 
 /* Commands that are written for another shell, which the words before it start. Variables stand for their values in it
  * already, but for those in single quotes. */
-static void read_inside(shell *s, const words *command, size_t text, const temporaries *given) {
-    enum { SHELL = 2 }; /* bash -c */
+static void read_inside(shell *s, const words *command, size_t starts, size_t text, const temporaries *given) {
     const words outside = s->outside;
     const scope opened = dts_shell_open(s);
     s->inside = true;
-    s->outside = (words){.items = command->items, .count = text - SHELL};
+    s->outside = (words){.items = command->items, .count = starts};
     for (size_t i = 0; i < given->count; i++) {
         dts_shell_assign(s, given->items[i].variable, &given->items[i].before.value, given->items[i].before.array);
     }
@@ -296,9 +303,9 @@ static outcome run(shell *s, const words *command, const temporaries *given) {
     if (dts_shell_call(s, command, &out)) {
         return out;
     }
-    const size_t text = s->inside ? 0 : inner_text(command);
-    if (text > 0) {
-        read_inside(s, command, text, given);
+    size_t starts = 0, text = 0;
+    if (!s->inside && find_inner(command, &starts, &text)) {
+        read_inside(s, command, starts, text, given);
     }
     return (outcome){dts_name_index(command->items[0].text, sure) >= 0 ? YES : MAYBE, NULL};
 }

@@ -500,6 +500,7 @@ static outcome read_command(shell *s) {
     if (s->trouble != FINE || !dts_shell_descend(s)) {
         return done;
     }
+    const dts_doubt *gone = s->gone;
     bool compound = false;
     outcome out = read_compound(s, &compound);
     if (compound) {
@@ -507,6 +508,7 @@ static outcome read_command(shell *s) {
     } else {
         out = dts_shell_read_simple(s);
     }
+    s->gone = gone;
     s->depth--;
     return out;
 }

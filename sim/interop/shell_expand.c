@@ -192,6 +192,7 @@ static meaning mean(shell *s, const char *name, size_t length) {
     if (v == NULL) {
         return (meaning){0};
     }
+    s->gone = dts_shell_join_doubts(s, v->now.gone, s->gone);
     const size_t count = v->now.value.count > 0 ? 1 : 0;
     return (meaning){{.items = v->now.value.items, .count = count}, true, false};
 }

@@ -67,6 +67,11 @@ static void add_slurm(shell *s, const char *path, const char *name, dts_settings
     }
 }
 
+/* What the script is given besides: no value of a flag. */
+static bool is_given(const word *w) {
+    return strcmp(w->text, "$@") == 0 || strcmp(w->text, "$*") == 0;
+}
+
 /* A variable that nobody knows, behind a value: it holds flags rather than another value. */
 static bool may_hold_flags(const word *w) {
     return w->text[0] == '$' || w->text[0] == '`';
@@ -84,10 +89,12 @@ static size_t take_flag(shell *s, size_t at, dts_settings *out, dts_diag *diag) 
     }
     for (; equals == NULL && at < w->count && !is_flag(w->items[at].text) && !is_script(w->items[at].text); at++) {
         const word *next = &w->items[at];
+        if (is_given(next)) {
+            break;
+        }
         if (value.length > 0 && may_hold_flags(next)) {
             dts_diag_warning(diag, &next->place, NULL, "give what it holds with --set",
                              "'%s' is not known, and may hold flags", next->text);
-            at++;
             break;
         }
         dts_text_add(&value, value.length > 0 ? " " : "");
@@ -109,6 +116,9 @@ static size_t take_flag(shell *s, size_t at, dts_settings *out, dts_diag *diag) 
 
 void dts_shell_take_flags(shell *s, dts_settings *out, dts_diag *diag) {
     const words *w = &s->found;
+    for (const dts_doubt *d = s->found_gone; d != NULL; d = d->next) {
+        dts_diag_warning(diag, &w->items[0].place, NULL, "what it may hold besides is given with --set", "%s", d->text);
+    }
     const size_t program = behind_srun(w);
     s->mode = RUN; /* what srun asks for holds for its command */
     s->control = NULL;

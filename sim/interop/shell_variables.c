@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "interop/shell.h"
 
-enum { DOUBTS_MOST = 6, SPANS_MOST = 64, TAKEN_SHOWN = 40 };
+enum { DOUBTS_MOST = 32, SPANS_MOST = 64, TAKEN_SHOWN = 40 };
 
 bool dts_is_unknown(const char *text) {
     return strpbrk(text, "$`") != NULL;
@@ -330,8 +330,8 @@ static void add_line(content *c, uint32_t line) {
     c->line_count++;
 }
 
-/* Under a condition: what differs from the value before may be either. An unknown or empty one does not take the place
- * of a known one. */
+/* Under a condition: what differs from the value before may be either. An unknown one does not take the place of a
+ * known one. */
 static void assign_perhaps(shell *s, variable *v, words *fresh, bool array, uint32_t line) {
     words old = v->now.value;
     const bool alike = array == v->now.array || !v->now.set;
@@ -347,8 +347,8 @@ static void assign_perhaps(shell *s, variable *v, words *fresh, bool array, uint
         v->now.lines[0] = line;
         v->now.line_count = 1;
     }
-    const bool keep = may && alike && before.text[0] != '\0' && !dts_is_unknown(before.text) &&
-                      (now.text[0] == '\0' || dts_is_unknown(now.text));
+    const bool keep =
+        may && alike && before.text[0] != '\0' && !dts_is_unknown(before.text) && dts_is_unknown(now.text);
     const dts_doubt *doubts = may ? own_doubt(s, v, keep ? before.text : now.text) : NULL;
     doubts = dts_shell_join_doubts(s, s->control, doubts);
     if (keep) { /* in words of its own: a log has the old ones */
@@ -360,6 +360,10 @@ static void assign_perhaps(shell *s, variable *v, words *fresh, bool array, uint
         return;
     }
     mark_part(s, fresh, array, &now, doubts);
+    if (now.text[0] == '\0') {
+        s->gone = dts_shell_join_doubts(s, doubts, s->gone);
+    }
+    v->now.gone = s->gone;
     v->now.value = *fresh;
     v->now.set = true;
     v->now.array = array;
@@ -381,6 +385,7 @@ void dts_shell_assign(shell *s, variable *v, const words *value, bool array) {
         return;
     }
     v->now.value = fresh;
+    v->now.gone = s->gone;
     v->now.set = true;
     v->now.array = array;
     v->now.lines[0] = line;

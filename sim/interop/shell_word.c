@@ -245,10 +245,10 @@ void dts_shell_read_word(shell *s, reading how, words *out) {
 
 word dts_shell_expand_all(shell *s, const char *from, const char *to, reading how) {
     const cursor before = s->in;
+    const dts_place place = dts_shell_place(s); /* what is read may be made of pieces */
     words made = {0};
     if (dts_shell_descend(s)) {
-        s->in.at = from;
-        s->in.end = to;
+        s->in = (cursor){.at = from, .end = to, .line = from, .number = before.number, .place = &place};
         builder b = make_builder(s, how, NULL);
         read_pieces(&b, true);
         b.out = &made;
@@ -263,11 +263,11 @@ word dts_shell_expand_all(shell *s, const char *from, const char *to, reading ho
 
 bool dts_shell_read_fields(shell *s, const char *from, const char *to, words *out) {
     const cursor before = s->in;
+    const dts_place place = dts_shell_place(s);
     if (!dts_shell_descend(s)) {
         return false;
     }
-    s->in.at = from;
-    s->in.end = to;
+    s->in = (cursor){.at = from, .end = to, .line = from, .number = before.number, .place = &place};
     dts_shell_skip_blanks(s);
     while (s->in.at < s->in.end && s->trouble == FINE && !dts_shell_ends_word(s, s->in.at)) {
         dts_shell_read_word(s, FIELDS, out);

@@ -1027,6 +1027,9 @@ arrays.sh:6:8: warning: unknown key 'vocab-size 32000' is left out
   help: did you mean 'vocab-size'?
 arrays.sh:6:29: warning: unknown key 'split 99,1,0' is left out
       6 | DATA+=("--vocab-size 32000" "--split 99,1,0")
+arrays.sh:3:8: warning: TYPE is set on line 3, under a condition; '--fp8-format hybrid --fp8-amax-history-l...' was taken
+      3 | TYPE+=("--fp8-format hybrid" "--fp8-amax-history-len 1024")
+  help: --set training.precision=… sets another
 $ printf '[model]\nname = "llama3"\n[training]\nlocal_batch_size = 1\nseq_len = 8_192\nsteps = 10_000\n[parallelism]\ntensor_parallel_degree = 8\nenable_async_tensor_parallel = true\n' > async.toml; dtsim import async.toml --set model=llama-3-8b --set cluster=dgx-h100 2>&1 | grep -A4 -E '^  (async|sequence_length)|warning'
   sequence_length: 8192
   recompute: selective

@@ -27,8 +27,8 @@ static const char *const decided[] = {
     "N=\n[ -z \"$N\" ] && N=12\ntorchrun --n $N",
     "N=24; [ -n \"$N\" ] || N=12; [ $N -gt 20 ] && [ $N -le 24 ] && N=5; torchrun --n $N",
     "N=4; if ! [ $N -eq 4 ]; then N=5; fi; if [ ! $N -lt 3 -a $N -ne 7 ]; then N=$((N+1)); fi; torchrun --n $N",
-    "M=llama-8b; if [[ $M == *8b* && ! $M =~ x && -n $M ]]; then :; fi; if [[ $M == *8b* ]]; then N=1; fi\ntorchrun "
-    "--n $N",
+    ("M=llama-8b; if [[ $M == *8b* && ! $M =~ x && -n $M ]]; then :; fi; if [[ $M == *8b* ]]; then N=1; fi\ntorchrun "
+     "--n $N"),
     "M='*'; N=1; [[ abc == \"$M\" ]] && N=2; [[ abc == $M ]] && N=3; torchrun --n $N",
     "if (( 3 > 2 )); then N=1; else N=2; fi; torchrun --n $N",
     "A=3; (( A == 3 )) || { N=9; exit 1; }\nN=${N:-4}; torchrun --n $N",

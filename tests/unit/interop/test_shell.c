@@ -53,14 +53,27 @@ static void what_hangs_on_a_condition_is_named(void **state) {
     /* a known value stays where another branch leaves it open */
     check("N=1\nif [ $X = y ]; then N=$WORLD; fi\ntorchrun --n $N", "1",
           "N is set on lines 1 and 2, under a condition; 1 was taken");
-    check("A=\"--n 12\"\n[ -f x ] && A=\ntorchrun $A", "12",
-          "A is set on lines 1 and 2, under a condition; '--n 12' was taken");
     /* no doubt where all ways are the same, or where another part of the text is in doubt */
     check("N=8\n[ -f x ] && N=8\ntorchrun --n $N", "8", NULL);
     check("A=\"--n 12\"\n[ -f x ] && A=\"$A --m 24\"\ntorchrun $A", "12", NULL);
     check("A=\"--m 24 --n 12\"\n[ -f x ] && A=\"--m 48 --n 12\"\ntorchrun $A", "12", NULL);
     check("A=(--m 24 --n 12)\n[ -f x ] && A=(--m 48 --n 12)\ntorchrun ${A[@]}", "12", NULL);
     check("if [ $1 = a ]; then echo usage; exit 1; fi\nN=3\ntorchrun --n $N", "3", NULL);
+}
+
+static void what_may_be_gone_is_told(void **state) {
+    (void)state;
+    static const char *const scripts[] = {
+        "[ $S = a ] && A=\"--m 4\"\n[ $S = b ] && A=\ntorchrun --n 12 $A",
+        "[ $S = a ] && A=(--m 4)\n[ $S = b ] && A=()\nB=\"$A x\"\nB+=y\ntorchrun --n 12 \"$B\"",
+        "[ $S = a ] && A=\"--m 4\"\n[ $S = b ] && A=\ncmd=\"torchrun --n 12 $A\"\neval $cmd"};
+    for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++) {
+        script s = read_script(scripts[i]);
+        assert_int_equal(dts_diag_warnings(s.diag), 1);
+        assert_string_equal(dts_diag_get(s.diag, 0)->text,
+                            "A is set on lines 1 and 2, under a condition; '' was taken");
+        drop(&s);
+    }
 }
 
 static void what_is_not_understood_is_left(void **state) {
@@ -80,12 +93,14 @@ static void words_of_the_last_command_count(void **state) {
     (void)state;
     check("torchrun --n 1 2>&1 | tee log", "1", NULL);
     check("torchrun --n 4 &> log; echo done", "4", NULL);
+    check("bash -x -c 'N=3; torchrun --n $N'", "3", NULL);
     check("sbatch <<EOF\n#!/bin/bash\nsrun torchrun --n 5\nEOF\n", "5", NULL);
     check("cat > job.sh <<EOF\nsrun torchrun --n 5\nEOF\nsbatch job.sh", "5", NULL);
     check("N=1\nGPUS=8 bash -c 'torchrun --n $GPUS'", "8", NULL);
     check("cmd=\"torchrun --n '([0]*3+[1]*21)'\"; eval $cmd", "([0]*3+[1]*21)", NULL);
     check("done fi } torchrun --n 5 )", "5", NULL);
     check("#!/bin/bash\nmain() {\ntorchrun --n 5 \"$@\"\n}\nmain \"$@\"\n", "5", NULL);
+    check("torchrun --m x --n \"$@\"", "true", NULL);
     script s = read_script("torchrun --n 2 $EXTRA --m 3");
     assert_string_equal(dts_settings_get(&s.settings, "n"), "2");
     assert_int_equal(dts_diag_warnings(s.diag), 1);
@@ -159,8 +174,8 @@ static void growth_of_its_own_has_a_limit(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_hangs_on_a_condition_is_named), cmocka_unit_test(what_is_not_understood_is_left),
-        cmocka_unit_test(words_of_the_last_command_count), cmocka_unit_test(memory_grows_as_the_script_does),
-        cmocka_unit_test(growth_of_its_own_has_a_limit)};
+        cmocka_unit_test(what_hangs_on_a_condition_is_named), cmocka_unit_test(what_may_be_gone_is_told),
+        cmocka_unit_test(what_is_not_understood_is_left),     cmocka_unit_test(words_of_the_last_command_count),
+        cmocka_unit_test(memory_grows_as_the_script_does),    cmocka_unit_test(growth_of_its_own_has_a_limit)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
