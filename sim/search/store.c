@@ -54,8 +54,8 @@ dts_status dts_store_check(const dts_store *store, dts_diag *diag) {
         return DTS_OK;
     }
     if (store->damaged > 0) {
-        dts_diag_warning(diag, NULL, NULL, "they were simulated again, and the new results are kept",
-                         "%zu results in %s were damaged", store->damaged, store->path);
+        dts_diag_warning(diag, NULL, NULL, "they were simulated again", "%zu results in %s were damaged",
+                         store->damaged, store->path);
     }
     const int code = store->unwritten != SQLITE_OK ? store->unwritten : store->unread;
     if (code == SQLITE_OK) {

@@ -28,6 +28,12 @@ $ ls s.db*
 s.db
 $ dtsim sweep small.yaml --vary training.micro_batch=1,2 --format json | grep -c '"iteration_time_s"'
 2
+% A full disk (here a limit on the size of files) ends nothing: the table is whole, and the end says what is not kept.
+$ dtsim sweep small.yaml --vary training.micro_batch=1,2,4 --format csv >whole.csv; (ulimit -f 40; dtsim sweep small.yaml --vary training.micro_batch=1,2,4 --format csv --store full.db 2>messages >full.csv; echo $?); cmp full.csv whole.csv; sed -E 's/[0-9] of 3/N of 3/; s/results: .*/results: …/' messages
+3
+error: full.db lacks N of 3 results: …
+  help: make room on its disk, or name a file on another one; the same command goes on from what is kept
+$ dtsim sweep small.yaml --vary training.micro_batch=1,2,4 --format csv --store full.db | cmp - whole.csv
 % Wrong usage.
 $ dtsim sweep small.yaml
 error: nothing to vary

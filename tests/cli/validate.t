@@ -257,3 +257,22 @@ warning: --record none.csv: no run to record; nothing is written
   help: it holds training runs with measured.iteration_s or a rate
 ls: cannot access 'none.csv': No such file or directory
 [2]
+% What was measured is bounded as durations of scenarios are.
+$ printf 'id,model,cluster,stack,training.global_batch,training.micro_batch,training.sequence_length,measured.iteration_s,measured.peak_allocated_gib\na,gpt2,dgx-a100-80gb,pytorch-2,64,1,1024,1e308,1e-10\nb,gpt2,dgx-a100-80gb,pytorch-2,64,1,1024,1e-308,\n' >far.csv; dtsim validate far.csv
+far.csv:2:42: error: '1e308' is out of bounds
+      2 | a,gpt2,dgx-a100-80gb,pytorch-2,64,1,1024,1e308,1e-10
+        |                                          ^
+  help: from 1e-9 to 1e9 s
+far.csv:2:48: error: '1e-10' is out of bounds
+      2 | a,gpt2,dgx-a100-80gb,pytorch-2,64,1,1024,1e308,1e-10
+        |                                                ^
+  help: from 1e-9 to 1e9 GiB
+far.csv:3:42: error: '1e-308' is out of bounds
+      3 | b,gpt2,dgx-a100-80gb,pytorch-2,64,1,1024,1e-308,
+        |                                          ^
+  help: from 1e-9 to 1e9 s
+[1]
+% within them nothing leaves the numbers
+$ printf 'id,model,cluster,stack,training.global_batch,training.micro_batch,training.sequence_length,measured.iteration_s\na,gpt2,dgx-a100-80gb,pytorch-2,64,1,1024,1e9\nb,gpt2,dgx-a100-80gb,pytorch-2,64,1,1024,1e-9\n' >edges.csv; dtsim validate edges.csv | grep -ciE 'nan|inf |[0-9]{30}'
+0
+[1]

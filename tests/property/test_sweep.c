@@ -1,6 +1,8 @@
 /* A sweep gives the same outcomes whatever the number of threads, and with a store it goes on after kill -9: nothing is
- * lost, nothing comes twice, and results of a changed scenario are not taken for those of the new one. */
+ * lost, nothing comes twice, and neither results of a changed scenario or file nor damaged ones are taken for those of
+ * the new one. */
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +17,7 @@ static const char scenario[] =
     "training: {global_batch: 64, micro_batch: 8, sequence_length: 64, precision: fp16}\n";
 
 typedef struct workshop {
-    char folder[160], path[192], store[192];
+    char folder[160], path[192], store[192], order[192];
     const char *values[2][6];
     dts_axis axes[2];
     size_t kill_after, stop_after; /* 0: never */
@@ -36,6 +38,7 @@ static int set_up(void **state) {
     assert_non_null(mkdtemp(w->folder));
     snprintf(w->path, sizeof w->path, "%s/scenario.yaml", w->folder);
     snprintf(w->store, sizeof w->store, "%s/store.db", w->folder);
+    snprintf(w->order, sizeof w->order, "%s/order.csv", w->folder);
     write_file(w->path, scenario);
     static const char *const batches[] = {"1", "2", "3", "4", "8", "16"}; /* 3 and 16 are illegal on 8 GPUs */
     static const char *const kinds[] = {"ddp", "fsdp"};
@@ -50,6 +53,7 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
     workshop *w = *state;
     unlink(w->path);
+    unlink(w->order);
     unlink(w->store);
     char side[208];
     snprintf(side, sizeof side, "%s-wal", w->store);
@@ -194,6 +198,74 @@ static void a_changed_scenario_is_noticed(void **state) {
     dts_sweep_free(back);
 }
 
+/* What a fresh sweep finds, whatever the store holds; returns how much of it was found there. */
+static size_t sweep_as_fresh(workshop *w) {
+    dts_sweep *stored = sweep(w, true, 1), *fresh = sweep(w, false, 1);
+    const size_t reused = stored->reused;
+    assert_same(stored, fresh);
+    dts_sweep_free(stored);
+    dts_sweep_free(fresh);
+    return reused;
+}
+
+/* An order of one's own, or measured times, edited: of one name with one store. */
+static void an_edited_file_is_noticed(void **state) {
+    static const struct {
+        const char *cluster, *parallelism, *contents[2];
+    } files[] = {
+        {"gcp-a2-highgpu-8g",
+         "{pipeline: 2, schedule: ./order.csv}",
+         {"0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n", "0F0,0B0,0F1,0B1\n1F0,1B0,1F1,1B1\n"}},
+        {"{profile: gcp-a2-highgpu-8g, measured: ./order.csv}",
+         "{data_parallel: ddp}",
+         {"kind,variant,dtype,a,b,c,d,seconds\ncollective,all-reduce,fp16,1048576,8,1,,0.0005\n",
+          "kind,variant,dtype,a,b,c,d,seconds\ncollective,all-reduce,fp16,1048576,8,1,,0.5\n"}},
+    };
+    workshop *w = *state;
+    w->axes[0] = (dts_axis){.key = "training.micro_batch", .values = w->values[0], .count = 1};
+    w->axes[1] = (dts_axis){.key = "training.sequence_length", .values = w->values[1], .count = 2};
+    w->values[0][0] = "8";
+    w->values[1][0] = "512";
+    w->values[1][1] = "256";
+    for (size_t f = 0; f < sizeof files / sizeof files[0]; f++) {
+        dts_text text = {0};
+        dts_text_printf(&text,
+                        "model: gpt2\ncluster: %s\nstack: pytorch-2\nparallelism: %s\n"
+                        "training: {global_batch: 64, micro_batch: 8, sequence_length: 64, precision: fp16}\n",
+                        files[f].cluster, files[f].parallelism);
+        write_file(w->path, dts_text_string(&text));
+        dts_text_free(&text);
+        double times[2];
+        for (int i = 0; i < 2; i++) {
+            write_file(w->order, files[f].contents[i]);
+            assert_int_equal(sweep_as_fresh(w), 0);
+            assert_int_equal(sweep_as_fresh(w), 2);
+            dts_sweep *made = sweep(w, true, 1);
+            times[i] = made->outcomes[0].figures.iteration_time_s;
+            dts_sweep_free(made);
+        }
+        assert_true(times[1] > 1.01 * times[0]); /* it matters */
+    }
+}
+
+static void damaged_rows_are_simulated_again(void **state) {
+    static const char *const damages[] = {"legal=0, reason=NULL",   "plan=NULL",
+                                          "iteration_time_s=-1",    "iteration_time_s=NULL",
+                                          "iteration_time_s='abc'", "tokens_per_s=1"};
+    workshop *w = *state;
+    for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+        sweep_as_fresh(w);
+        sqlite3 *file = NULL;
+        char sql[160];
+        snprintf(sql, sizeof sql, "UPDATE result SET %s WHERE legal=1", damages[i]);
+        assert_int_equal(sqlite3_open(w->store, &file), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(file, sql, NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_close(file);
+        assert_int_equal(sweep_as_fresh(w), 4);  /* of what is illegal */
+        assert_int_equal(sweep_as_fresh(w), 12); /* the new results are there */
+    }
+}
+
 static void another_file_is_refused(void **state) {
     workshop *w = *state;
     write_file(w->store, "this is not a database, but it is long enough to look like one to somebody in a hurry\n");
@@ -211,6 +283,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(goes_on_after_kill, set_up, tear_down),
         cmocka_unit_test_setup_teardown(stops_when_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_changed_scenario_is_noticed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_edited_file_is_noticed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(damaged_rows_are_simulated_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_file_is_refused, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -329,7 +329,7 @@ static int answer(const search_arguments *a, const dts_subject *subject, const d
         free(dts_store_study(store, dts_text_string(&study), dts_text_string(&document)));
     }
     dts_progress progress;
-    dts_progress_begin(&progress, "simulation");
+    dts_progress_begin(&progress, "simulations");
     dts_search_request request = request_of(a, &progress);
     request.base = dts_scenario_get(scenario);
     request.answers = a->launcher == NULL ? (size_t)a->top : 0;
