@@ -88,7 +88,8 @@ static bool is_plain(const char *text) {
     const size_t length = strlen(text);
     const bool number = length > 1 && text[0] == '-' && text[1] >= '0' && text[1] <= '9';
     return length > 0 && strspn(text, safe) == length && text[length - 1] != ' ' &&
-           (number || strchr("-% ", text[0]) == NULL) && !is_among(text, nulls);
+           (number || strchr("-% ", text[0]) == NULL) && !is_among(text, nulls) &&
+           strncmp(text, "...", 3) != 0; /* which ends a document at the begin of a line */
 }
 
 /* Does plain text look like a number, a date or a truth value of YAML 1.1 or 1.2? */

@@ -169,7 +169,11 @@ printf 'name: harmless\n%s\n' "$plan" >named.yaml
 export_all named.yaml usual
 copies=() count=0 refused=0
 for ((run = 0; run < ${DTSIM_PROPERTY_RUNS:-8}; run++)); do
-    draw
+    case $run in # one that is taken and one that is refused, however few are drawn
+        0) text='=1+1 `touch P` # "x"' quoted='=1+1 `touch P` # \"x\"' ;;
+        1) text=$'x\ntouch P\n#' quoted='x\ntouch P\n#' ;;
+        *) draw ;;
+    esac
     for format in "${formats[@]}"; do
         check_import "$format"
     done
@@ -187,7 +191,6 @@ for ((run = 0; run < ${DTSIM_PROPERTY_RUNS:-8}; run++)); do
         printf '%s' "$text" >"kept/$count.name"
     fi
 done
-[ $refused -gt 0 ] && [ $count -gt 0 ] || fail "$refused names refused, $count taken: no test of both"
 
 # ---- names of files, which nothing refuses
 
