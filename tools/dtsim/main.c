@@ -125,7 +125,8 @@ static bool print_messages(const dts_diag *diag) {
 
 /* Prints the messages. Where memory ran out, what was written may have a hole, and a message may be wrong. */
 static int finish(dts_diag *diag, int code) {
-    const bool interrupted = code == DTS_EXIT_INTERRUPTED, said = dts_diag_status(diag) == DTS_NOMEM;
+    const bool interrupted = code > DTS_EXIT_NOT_FITTING; /* 128 and the signal */
+    const bool said = dts_diag_status(diag) == DTS_NOMEM;
     const bool lacking = dts_memory_ran_out() && !interrupted;
     if (lacking && !said) {
         dts_diag_fail(diag, DTS_NOMEM, "end other programs, or ask for less: fewer --threads, fidelity.detail=block",
