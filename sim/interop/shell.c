@@ -84,12 +84,23 @@ void dts_shell_read_part(shell *s, const cursor *part, bool own) {
     memcpy(s->documents, documents, sizeof documents);
 }
 
+static uint32_t count_lines(const char *text) {
+    uint32_t lines = 1;
+    for (const char *at = strchr(text, '\n'); at != NULL; at = strchr(at + 1, '\n')) {
+        lines++;
+    }
+    return lines;
+}
+
 void dts_shell_read_text(shell *s, const word *text, bool own) {
+    /* the values of its variables may have more lines than are left */
+    const bool longer = text->place.line + count_lines(text->text) - 1 > s->lines;
     const cursor part = {.at = text->text,
                          .end = text->text + strlen(text->text),
                          .line = text->text,
                          .line_length = SIZE_MAX,
-                         .number = text->place.line};
+                         .number = text->place.line,
+                         .place = longer ? &text->place : NULL};
     dts_shell_read_part(s, &part, own);
 }
 
@@ -137,6 +148,7 @@ dts_status dts_read_shell(const char *text, size_t length, const char *name, dts
     s->name = name;
     s->in = (cursor){.at = kept, .end = kept + length, .line = kept, .line_length = SIZE_MAX, .number = 1};
     s->arena = out->arena;
+    s->lines = count_lines(kept);
     s->most = SPENT_LEAST + SPENT_FOR_A_BYTE * length;
     s->steps_most = STEPS_LEAST + length;
     read_all(s);

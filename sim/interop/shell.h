@@ -98,6 +98,7 @@ typedef struct shell {
     dts_arena *arena;
     size_t spent, most; /* bytes of words that were made, and how many may be */
     size_t steps, steps_most;
+    uint32_t lines; /* of the script */
     trouble trouble;
     dts_place trouble_place;
     unsigned depth;
