@@ -37,7 +37,7 @@ static dts_scenario *scenario_of(uint64_t seed) {
     const dts_profile_paths profiles = {.roots = roots, .count = 1};
     dts_diag *diag = dts_diag_new();
     dts_scenario *scenario = NULL;
-    dts_scenario_parse(text, strlen(text), "test", late, PICK(&d, 0, 2, 2, 2), &profiles, &scenario, diag);
+    dts_scenario_parse(text, strlen(text), "test", late, (size_t)PICK(&d, 0, 2, 2, 2), &profiles, &scenario, diag);
     dts_diag_free(diag);
     return scenario;
 }
