@@ -553,7 +553,6 @@ typedef struct dts_stack {
     double allocator_reserve_factor; /* reserved over allocated in steady state */
     bool allocator_expandable;       /* segments grow and shrink: what is free serves any size */
     double allocator_page_s;         /* of an expandable segment, each page behind the first of a request */
-    double slow_path_threshold;      /* share of the capacity above which reserved memory is trimmed and re-allocated */
     double slow_path_s;              /* cost of one cudaFree + cudaMalloc round */
     int64_t communication_sms;       /* multiprocessors that a running collective takes from compute */
     int64_t tensor_overlap_sms;      /* the same of tensor-parallel collectives that overlap backward */

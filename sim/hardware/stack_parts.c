@@ -327,9 +327,6 @@ static const dts_field allocator_fields[] = {
          "expandable_segments: time of mapping or unmapping one page more, half of both: cuMemCreate 193 us, cuMemMap "
          "1, cuMemSetAccess 36, cuMemUnmap 26 on an A100 (magnate3/linux-riscv-dev, nccl/gpu/shm/bench_vmm), 41 in "
          "all on another GPU; of 20 MiB as of 2 (c10/cuda/CUDACachingAllocator.cpp, Note [Expandable Segments])"},
-    {PART("slow_path_threshold", dts_stack, allocator_round_B, slow_path_threshold), .type = DTS_FIELD_QUANTITY,
-     .minimum = 0.1, .maximum = 1, .required = true,
-     .help = "share of the capacity above which memory is given back and allocated again"},
     {PART("slow_path", dts_stack, allocator_round_B, slow_path_s), .type = DTS_FIELD_QUANTITY,
      .dimension = DTS_DIM_TIME, .maximum = 1, .required = true, .help = "time of one call of cudaFree or cudaMalloc"},
 };

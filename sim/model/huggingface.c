@@ -429,8 +429,8 @@ static dts_status refuse_zeros(const dts_huggingface_family *family, const dts_s
             zero ? dts_rules_results(family->rules, DTS_TO_OURS, s->path, theirs->arena, ours, RESULTS_MOST) : 0;
         for (size_t k = 0; k < count; k++) {
             if (dts_name_index(ours[k], sizes) >= 0) {
-                status = dts_diag_error(diag, &s->place, s->path, "leave it out for the usual size",
-                                        "%s 0 is no model", s->path);
+                status = dts_diag_error(diag, &s->place, s->path, "leave it out for the usual size", "%s 0 is no model",
+                                        s->path);
                 break;
             }
         }

@@ -35,9 +35,7 @@ static void warn_of_loaders(const dts_plan *plan, dts_result *result) {
     }
 }
 
-static void warn_of_allocator(const dts_measured *m, dts_result *result) {
-    const dts_stack *stack = m->plan->job.stack;
-    double wanted_gib = result->peak_allocated_gib * stack->allocator_reserve_factor + result->memory_gib.context;
+static void warn_of_allocator(dts_result *result) {
     if (result->allocator.unserved_gib > 0) {
         warn(result, dts_unserved_text(result->arena, result, result->allocator.unserved_gib));
     } else if (result->allocator.retries > 0) {
@@ -52,13 +50,6 @@ static void warn_of_allocator(const dts_measured *m, dts_result *result) {
         warn(result,
              "the caching allocator gives back what it has cached and asks for it anew in every iteration; the "
              "slow-down is not in the time; `fidelity.detail: kernel` has it");
-    } else if (m->lowered->detail != DTS_DETAIL_KERNEL && stack->slow_path_threshold > 0 &&
-               wanted_gib > stack->slow_path_threshold * result->capacity_gib) {
-        warn(result,
-             dts_arena_printf(result->arena,
-                              "above %.0f %% of the GPU's memory the caching allocator starts to free and re-allocate "
-                              "blocks; the slow-down is not in the time; `fidelity.detail: kernel` has it",
-                              100 * stack->slow_path_threshold));
     }
 }
 
@@ -145,7 +136,7 @@ dts_status dts_warn_of_run(const dts_measured *m, dts_result *result) {
                               "that of a GPU with enough memory",
                               result->peak_allocated_gib + result->memory_gib.context, result->capacity_gib));
     } else {
-        warn_of_allocator(m, result);
+        warn_of_allocator(result);
     }
     warn_of_detail(m, result);
     warn_of_loaders(plan, result);

@@ -186,7 +186,7 @@ $ printf 'id,source,note,model.profile,cluster.profile,stack.profile,training.se
 $ printf 'id,model,cluster.profile,cluster.nodes,stack,training.global_batch,training.micro_batch,training.sequence_length,training.precision,training.optimizer,parallelism.data_parallel,stack.allocator.expandable,measured.tokens_per_s_per_gpu\nshort,llama-3-8b,dgx-h100,1,torchtitan,8,1,7000,bf16,adamw,fsdp,true,7500\nedge,llama-3-8b,dgx-h100,1,torchtitan,8,1,8128,bf16,adamw,fsdp,true,7500\npieces,llama-3-8b,dgx-h100,1,torchtitan,8,1,8256,bf16,adamw,fsdp,false,7500\n' >edge.csv; dtsim validate edge.csv | sed -n '3,12p'
 tokens_per_s_per_gpu (tokens/s per GPU)
   id        measured  predicted    error  -50%      |      +50%
-  short         7500       7817   +4.2 %            │▬
+  short         7500       7818   +4.2 %            │▬
   edge ^        7500       4199  -44.0 %   ▬▬▬▬▬▬▬▬▬│
   pieces ?      7500       7737   +3.2 %            │▬
   ^ near the GPU's capacity: retries of the caching allocator are in the time,
@@ -205,7 +205,7 @@ $ dtsim validate edge.csv --format json | grep -E '"(id|memory_fill|retry_share)
 			"retry_share":	0,
 % Sweeps, too.
 $ dtsim sweep edge.csv#edge --vary training.sequence_length=7000,8128 | grep -E 'GiB|\^'
-  7000               8   895.5 ms    62,538  44.3 %    72.5 GiB                *
+  7000               8   895.4 ms    62,542  44.3 %    72.5 GiB                *
   8128               8    1.936 s    33,594  24.5 %  78.7 GiB ^                *
 ^ near the GPU's capacity: retries of the caching allocator cost up to 46 % of
 % Columns in other units than their names say, and rows that are all off in one direction.

@@ -125,7 +125,7 @@ static const char *const bases[] = {
     "model: {profile: gpt, layers: 16, hidden: 2048, heads: 16, kv_heads: 2, vocab: 50001, rotary: true,\n"
     "  parallel_block: shared_norm, gated_ffn: true}\n"
     "cluster: {profile: dgx-a100-80gb, nodes: 2, gpu: {memory: 11.5 GB}}\n"
-    "stack: {profile: olmo-core, few_kv_heads: whole, allocator: {slow_path_threshold: 0.99}}\n"
+    "stack: {profile: olmo-core, few_kv_heads: whole}\n"
     "training: {global_batch: 64, micro_batch: 2, sequence_length: 2048, precision: amp-bf16}\n"
     "parallelism: {tensor: 4, data_parallel: ddp}\n"
     "fidelity: {allocator: estimate, detail: block}\n",

@@ -123,8 +123,8 @@ static bool print_messages(const dts_diag *diag) {
     return whole;
 }
 
-/* Prints the messages. Where memory ran out, what was written may have a hole, and a message may be wrong. Codes above 128
- * say which signal ended the command. */
+/* Prints the messages. Where memory ran out, what was written may have a hole, and a message may be wrong. Codes above
+ * 128 say which signal ended the command. */
 static int finish(dts_diag *diag, int code) {
     const bool interrupted = code > 128, said = dts_diag_status(diag) == DTS_NOMEM;
     const bool lacking = dts_memory_ran_out() && !interrupted;
