@@ -104,7 +104,7 @@ static void faster_nodes(dts_scenario_values *v, double factor) {
 
 static double iteration_time(const dts_scenario_values *values, dts_network_detail network) {
     dts_scenario_values asked = *values;
-    asked.fidelity.network = network;
+    asked.fidelity.network = (int)network;
     dts_result *r = simulate_values(&asked, NULL);
     const double time_s = r->iteration_time_s;
     dts_result_free(r);

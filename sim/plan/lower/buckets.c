@@ -55,6 +55,9 @@ static void let_go(dts_gradient_sync *sync, dts_bucket *bucket, double reduced_B
         g->held_B -= part_B;
         g->pending_B -= whole ? 0 : fmax(0, reduced_B);
     }
+    if (gone == 0) {
+        return;
+    }
     bucket->held_count -= gone;
     memmove(bucket->held, bucket->held + gone, bucket->held_count * sizeof *bucket->held);
 }
