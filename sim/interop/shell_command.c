@@ -326,7 +326,7 @@ static bool read_process(shell *s, words *command) {
 /* local N=…: the value before comes back behind the function. */
 static void keep_local(shell *s, const words *command) {
     const size_t length = dts_shell_name_length(s->in.at, s->in.end);
-    if (s->calls > 0 && s->mode != SKIP && strcmp(command->items[0].text, "export") != 0) {
+    if (s->calls > 0 && s->mode != SKIP && command->count > 0 && strcmp(command->items[0].text, "export") != 0) {
         variable *v = dts_shell_variable(s, s->in.at, length);
         if (v != NULL) {
             dts_shell_make_local(s, v);

@@ -580,9 +580,8 @@ outcome dts_shell_read_list(shell *s) {
         s->mode = s->leaving != STAY ? SKIP : s->loosened && s->mode == RUN ? MAY_RUN : s->mode;
         out = read_chain(s);
         s->mode = before;
-        if (at_text(s, ";") && !ends_list(s)) {
-            dts_shell_advance(s);
-        } else if (s->in.at < s->in.end && (*s->in.at == '&' || s->in.at == start)) {
+        const bool stuck = s->in.at < s->in.end && (*s->in.at == '&' || s->in.at == start);
+        if (stuck || (at_text(s, ";") && !ends_list(s))) {
             dts_shell_advance(s);
         }
     }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c): the linker makes these names */
+/* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): the linker makes these names */
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *block, size_t size);
@@ -78,4 +78,4 @@ char *__wrap_setlocale(int category, const char *locale) {
     errno = 0; /* that a locale is unknown need not be said in it */
     return opened(__real_setlocale(category, locale));
 }
-/* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c) */
+/* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */

@@ -67,11 +67,12 @@ static int make_temporary(dts_replacement *r) {
 bool dts_replacement_open(dts_replacement *r, const char *path) {
     r->file = NULL;
     r->temporary[0] = '\0';
-    if (strlen(path) >= PATH_MAX) {
+    const size_t length = strlen(path);
+    if (length >= PATH_MAX) {
         errno = ENAMETOOLONG;
         return false;
     }
-    strcpy(r->target, path);
+    memcpy(r->target, path, length + 1);
     int file = -1;
     if (follow(r->target)) {
         file = make_temporary(r);
