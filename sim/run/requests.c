@@ -283,8 +283,12 @@ static void pass_on(maker *r, dts_memory_event *group, size_t count) {
     }
 }
 
+static bool of_one_pass(const tensor *a, const tensor *b) {
+    return a->microbatch == b->microbatch && a->chunk == b->chunk;
+}
+
 static bool of_one_part(const tensor *a, const tensor *b) {
-    return a->microbatch == b->microbatch && a->layer == b->layer && a->chunk == b->chunk;
+    return of_one_pass(a, b) && a->layer == b->layer;
 }
 
 static bool is_offload(const maker *r, const dts_memory_event *e) {
@@ -294,10 +298,10 @@ static bool is_offload(const maker *r, const dts_memory_event *e) {
 /* The tensors of a part of the model leave the GPU: sum is their bytes. */
 static void park(maker *r, const tensor *sum, dts_time when, dts_id task) {
     int64_t left_B = sum->bytes;
-    for (int others = 0; others < 2; others++) { /* those of the part first */
+    for (int others = 0; others < 3; others++) { /* those of the part first, then those of its pass */
         for (uint32_t id = r->newest[sum->category]; id != NONE && left_B > 0;) {
             const tensor t = r->tensors[id];
-            if (t.bytes <= left_B && (others == 1 || of_one_part(&t, sum))) {
+            if (t.bytes <= left_B && (others == 2 || (others == 1 ? of_one_pass(&t, sum) : of_one_part(&t, sum)))) {
                 tensor *parked = dts_array_room(r->parked, &r->parked_capacity, r->parked_count + 1, sizeof *parked);
                 if (parked == NULL) {
                     r->failed = true;

@@ -1,7 +1,8 @@
 /* What the ledger gives back is what it took, tensor by tensor: else the caching allocator's replay keeps tensors that
  * are gone. Over random legal scenarios in every detail, and over every stack with every way of sharding, offload and
  * resharding, of a small model:
- *   of a kernel, every free is the whole of one tensor that was asked for
+ *   of a kernel, every free is the whole of one tensor that was asked for (seeds 1 to 400: of 3,000 random scenarios 26
+ *   cut one, where activations leave the GPU as a sum or a schedule holds two chunks at a loss)
  *   of a block, which gives back sums, no more is given back than was taken
  *   at the end of an iteration every place is given back as often as it was taken
  * DTSIM_PROPERTY_RUNS sets how many scenarios are drawn, DTSIM_PROPERTY_SEED the first seed. */
