@@ -31,7 +31,6 @@ typedef struct drawn {
     bool jitters;          /* of these, what is drawn */
     bool nvme;
     bool adapts;          /* adapters */
-    bool relaid;          /* layers of another tensor degree */
     bool loads;           /* data */
     bool windows, beside; /* of attention; attention and feed-forward block side by side */
     bool ordered;         /* the schedule is made for the times of this hardware */
@@ -219,8 +218,7 @@ static inline bool may_offload(const drawn *d) {
 static inline const char *pick_optimizer(drawn *d) {
     const char *name = PICK_NAME(d, "sgd", "adam", "sgd-momentum", "adamw", "adafactor", "adafactor-momentum",
                                  "adamw-8bit", "lion", "lamb");
-    const bool zero2 = is_parallel(d, "zero2") || strstr(d->keys[PARALLELISM], "zero2") != NULL; /* or single layers */
-    const bool muon = !zero2 && strstr(d->keys[OFFLOAD], "optimizer: ") == NULL;
+    const bool muon = !is_parallel(d, "zero2") && strstr(d->keys[OFFLOAD], "optimizer: ") == NULL;
     return muon && (strcmp(name, "lion") == 0 || strcmp(name, "lamb") == 0) && d->microbatches > 2 ? "muon" : name;
 }
 
@@ -348,33 +346,6 @@ static inline void draw_sync(drawn *d) {
     say(d, PARALLELISM, "gradient_sync: %s", PICK_NAME(d, "step", "microbatch", "flush"));
 }
 
-static inline bool may_choose_layers(const drawn *d) {
-    const char *training = d->keys[TRAINING];
-    bool shared = strcmp(d->stack, "pytorch-1.11") == 0 && d->pipeline > 1;
-    bool several = strstr(training, "recompute") != NULL && strstr(training, "recompute: selective") == NULL &&
-                   strstr(training, "modules") == NULL &&
-                   strstr(training, "recompute: full") == NULL; /* layers to a checkpoint, or all of a chunk */
-    return !shared && !is_parallel(d, "dp") && !d->infers && !d->both && !d->adapts && d->keys[OFFLOAD][0] == '\0' &&
-           strstr(d->stack, "cuda_graphs") == NULL && strstr(d->keys[PARALLELISM], "fsdp_unit") == NULL &&
-           strstr(d->keys[PARALLELISM], "gradient_sync") == NULL && !several;
-}
-
-/* The first layer does otherwise: shards, recomputes, or has twice the tensor degree. */
-static inline void draw_layers(drawn *d) {
-    bool routes = strstr(d->keys[MODEL], "experts") == NULL || d->sequence;
-    bool wider = d->data % 2 == 0 && d->per_node % (2 * d->tensor) == 0 && d->heads % (2 * d->tensor) == 0 && routes &&
-                 PICK(d, 0, 1) == 1;
-    d->relaid = wider;
-    if (wider) {
-        say(d, PARALLELISM, "layers: [{layers: 0, tensor: %d}]", 2 * d->tensor);
-    } else if (PICK(d, 0, 1) == 1 && strstr(d->keys[TRAINING], "recompute") == NULL) {
-        say(d, PARALLELISM, "layers: [{layers: 0, recompute: %s}]", PICK_NAME(d, "none", "selective", "full"));
-    } else {
-        say(d, PARALLELISM, "layers: [{layers: 0, sharding: %s}]",
-            PICK_NAME(d, "ddp", "zero1", "zero2", "zero3", "fsdp"));
-    }
-}
-
 /* A loader that keeps up, and one that does not. */
 static inline void draw_input(drawn *d) {
     d->loads = true;
@@ -384,7 +355,7 @@ static inline void draw_input(drawn *d) {
 }
 
 static inline bool may_differ(const drawn *d) {
-    return d->nodes * d->per_node <= 16 && !is_parallel(d, "dp") && !d->relaid;
+    return d->nodes * d->per_node <= 16 && !is_parallel(d, "dp");
 }
 
 /* The first GPU, or the last node's network; and what is drawn for each kernel or GPU. */
@@ -473,8 +444,7 @@ static inline bool may_flush(const drawn *d) {
 
 /* Of one microbatch or of several; what is reduced with each is another technique, rarely drawn with this one. */
 static inline void draw_flushes(drawn *d) {
-    const char *keys = d->keys[PARALLELISM];
-    if (may_choose_sync(d) && strstr(keys, "gradient_sync") == NULL && strstr(keys, "layers") == NULL) {
+    if (may_choose_sync(d) && strstr(d->keys[PARALLELISM], "gradient_sync") == NULL) {
         draw_sync(d);
     }
     say(d, PARALLELISM, "flushes: %d", PICK(d, 2, d->microbatches, d->microbatches / 2));
@@ -504,7 +474,6 @@ static const technique techniques[] = {
     {"CUDA graphs", 3, may_capture, draw_graphs},
     {"adapters", 3, may_adapt, draw_adapters},
     {"moments of reduction", 4, may_choose_sync, draw_sync},
-    {"single layers", 8, may_choose_layers, draw_layers},
     {"data loading", 6, always, draw_input},
     {"stragglers", 8, may_differ, draw_stragglers},
     {"replayed allocator", 6, always, draw_allocator},

@@ -60,20 +60,18 @@ bool dts_brief_joins(dts_builder *b, dts_stage *stage, int64_t count, dts_time a
 }
 
 void dts_brief_gather(dts_builder *b, dts_stage *stage, double bytes) {
-    if (stage->gather_B != bytes || stage->gather_style != b->style) {
+    if (stage->gather_B != bytes) {
         dts_transfer transfer = {0};
         dts_lower_transfer(b->plan, stage->index, DTS_GROUP_TENSOR, DTS_ALL_GATHER, bytes, &transfer);
         stage->gather = dts_time_from_s(transfer.alone_s);
         stage->gather_B = bytes;
-        stage->gather_style = b->style;
     }
     stage->gathers = stage->gather;
     stage->between_passes += dts_time_from_s(b->plan->job.stack->backward_launch_s);
 }
 
 bool dts_brief_hands_over_behind(const dts_builder *b, const dts_pass *pass) {
-    return b->brief && dts_sync_takes_gradients(pass->sync) && b->plan->job.model->experts == 0 &&
-           b->plan->style_count == 1;
+    return b->brief && dts_sync_takes_gradients(pass->sync) && b->plan->job.model->experts == 0;
 }
 
 bool dts_brief_issues(const dts_builder *b, dts_stage *stage, dts_id after, double launch_s) {

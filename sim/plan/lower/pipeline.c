@@ -101,29 +101,11 @@ static bool shares_boundary(const dts_plan *plan) {
     return plan->job.stack->scatter_gather && plan->tensor > 1 && !plan->job.parallelism->sequence;
 }
 
-/* Bytes of the boundary that one rank sends: in the layout of the layer that made it. */
+/* Bytes of the boundary that one rank sends. */
 static double sent_B(const turns *t) {
     const dts_plan *plan = t->b->plan;
     double whole = t->b->boundary_B;
     return shares_boundary(plan) ? whole / (double)plan->tensor : whole;
-}
-
-/* Makes the builder stand at the style of the last part of virtual stage s; the receiver of its activations, and the
- * sender of their gradients, have changed the layout. Returns the style before. */
-static size_t stand_above(const turns *t, int64_t s) {
-    dts_builder *b = t->b;
-    if (b->plan->style_count == 1) {
-        return 0;
-    }
-    const dts_chunk *chunk = &b->plan->chunks[s];
-    int64_t last = chunk->first_layer + chunk->layers - 1;
-    return dts_build_style(b, last >= 0 ? dts_plan_layer_style(b->plan, last) : 0);
-}
-
-static void stand_again(const turns *t, size_t style) {
-    if (t->b->style != style) {
-        dts_build_style(t->b, style);
-    }
 }
 
 /* Does the operation hand something to a neighbour? */
@@ -171,14 +153,12 @@ static dts_id hand_over(turns *t, const step *x, dts_id *sent) {
                           .layer = -1,
                           .chunk = x->op->chunk,
                           .name = to.forward ? "send activation" : "send gradient"};
-    const size_t base = stand_above(t, to.forward ? x->stage : to.stage);
     const dts_stage *receiver = &b->stages[to.rank];
     *sent = t->blocking ? dts_build_send(b, from, receiver, to.up, b->brief, sent_B(t), x->made, &info)
                         : dts_build_post(b, from, receiver, to.up, sent_B(t), x->made, &info);
     if (from->last_kernel != x->made) {
         dts_graph_depend(b->graph, *sent, from->last_kernel);
     }
-    stand_again(t, base);
     if (t->posted != NULL) {
         dts_graph_hold(b->graph, from->multiprocessors, (double)t->sms, DTS_NO_ID, *sent);
     }
@@ -222,9 +202,8 @@ static void hold_host(dts_builder *b, dts_stage *stage, bool backward, dts_id af
     }
 }
 
-/* What the operation of rank about to be added must wait for: the transfer that brings its input, gathered. above: the
- * virtual stage above the boundary. */
-static dts_id receive(turns *t, int64_t rank, int64_t above, dts_id arrives, dts_id sent, const dts_op *op) {
+/* What the operation of rank about to be added must wait for: the transfer that brings its input, gathered. */
+static dts_id receive(turns *t, int64_t rank, dts_id arrives, dts_id sent, const dts_op *op) {
     dts_builder *b = t->b;
     if (sent == DTS_NO_ID) {
         return arrives;
@@ -243,7 +222,6 @@ static dts_id receive(turns *t, int64_t rank, int64_t above, dts_id arrives, dts
             hold_host(b, &b->stages[rank], op->kind != DTS_OP_FORWARD, arrives, "wait for transfer");
         }
     }
-    const size_t base = stand_above(t, above);
     if (shares_boundary(b->plan) && dts_brief_gathers_inside(b)) {
         dts_brief_gather(b, &b->stages[rank], sent_B(t) * (double)b->plan->tensor);
     } else if (shares_boundary(b->plan)) {
@@ -251,7 +229,6 @@ static dts_id receive(turns *t, int64_t rank, int64_t above, dts_id arrives, dts
         arrives = dts_build_collective(b, &b->stages[rank], DTS_GROUP_TENSOR, DTS_ALL_GATHER,
                                        sent_B(t) * (double)b->plan->tensor, op->kind != DTS_OP_FORWARD, arrives, &info);
     }
-    stand_again(t, base);
     return arrives;
 }
 
@@ -347,7 +324,7 @@ static void begin_step(turns *t, step *x) {
         dts_stash_use(b, x->pass.stage, x->pass.microbatch);
         if (x->stage > 0) {
             const produced *before = at(t, x->direction, x->stage - 1, x->op->microbatch);
-            x->pass.input = receive(t, x->rank, x->stage - 1, before->activation, before->sent_up, x->op);
+            x->pass.input = receive(t, x->rank, before->activation, before->sent_up, x->op);
         } else {
             if (b->plan->job.stack->batch_waits) {
                 hold_host(b, x->pass.stage, false, x->pass.stage->last_kernel, "wait for batch");
@@ -356,7 +333,7 @@ static void begin_step(turns *t, step *x) {
         }
     } else if (sends(x) && x->stage < t->stages - 1) {
         const produced *behind = at(t, x->direction, x->stage + 1, x->op->microbatch);
-        x->pass.input = receive(t, x->rank, x->stage, behind->gradient, behind->sent_down, x->op);
+        x->pass.input = receive(t, x->rank, behind->gradient, behind->sent_down, x->op);
     }
 }
 
