@@ -59,14 +59,8 @@ bool dts_brief_joins(dts_builder *b, dts_stage *stage, int64_t count, dts_time a
     return true;
 }
 
-void dts_brief_gather(dts_builder *b, dts_stage *stage, double bytes) {
-    if (stage->gather_B != bytes) {
-        dts_transfer transfer = {0};
-        dts_lower_transfer(b->plan, stage->index, DTS_GROUP_TENSOR, DTS_ALL_GATHER, bytes, &transfer);
-        stage->gather = dts_time_from_s(transfer.alone_s);
-        stage->gather_B = bytes;
-    }
-    stage->gathers = stage->gather;
+void dts_brief_gather(const dts_builder *b, dts_stage *stage, dts_time gather) {
+    stage->gathers = gather;
     stage->between_passes += dts_time_from_s(b->plan->job.stack->backward_launch_s);
 }
 

@@ -438,7 +438,6 @@ static dts_id add_exchange(dts_builder *b, dts_stage *stage, dts_group_kind grou
     return dts_build_transfer(b, stage->collective[group], transfer, hops, count, info);
 }
 
-/* A collective with all that there is to say of it. */
 dts_id dts_build_collective_beside(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind,
                                    double bytes, bool backward, dts_id after, dts_takes takes,
                                    const dts_task_info *info) {

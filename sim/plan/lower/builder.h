@@ -101,8 +101,6 @@ typedef struct dts_stage {
     dts_time gathers;                   /* brief: the gather of its input, which runs first */
     dts_link *carries;                  /* brief: what the pass that comes next sends when it is done; NULL: nothing */
     dts_id carried;                     /* brief: the pass that sent; DTS_NO_ID: none since it was last asked */
-    dts_time gather;                    /* of gather_B: what it takes */
-    double gather_B;                    /* 0: not known yet */
     dts_id graph_launch;                /* of that graph; DTS_NO_ID: not there yet */
     dts_held held;
     double flops;
@@ -247,7 +245,7 @@ typedef struct dts_takes {
     bool channels;
 } dts_takes;
 
-/* The same beside products of its own pass. */
+/* A collective that takes multiprocessors from products of its own pass. */
 dts_id dts_build_collective_beside(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind,
                                    double bytes, bool backward, dts_id after, dts_takes takes,
                                    const dts_task_info *info);
@@ -345,7 +343,7 @@ void dts_build_orthogonal_step(dts_builder *b, dts_stage *stage);
 /* All that a stage holds; and of it what the rank steps that takes longest. */
 dts_orthogonal dts_stage_orthogonal(const dts_builder *b, const dts_stage *stage, bool own);
 double dts_optimizer_share(const dts_builder *b, const dts_stage *stage, dts_parameter_set set);
-/* Of all sets. */
+/* Elements that a rank of the stage has, of all sets: trained ones, and frozen ones. */
 double dts_stage_parameters(const dts_stage *stage);
 double dts_stage_frozen(const dts_stage *stage);
 /* Marks what training.recompute's modules repeat of a layer, and moves what is kept for it; returns the modules that

@@ -43,6 +43,9 @@ typedef struct turns {
     dts_posted *posted;     /* with those: when receives are posted; else NULL */
     bool blocking, meets;   /* transfers hold the sender; and wait for the receiver */
     bool overlaps;          /* the parts of a block are issued in turns */
+    bool shares;            /* each tensor-parallel rank sends a share of the boundary */
+    double sent_B;          /* of the boundary, by one rank */
+    dts_time gather;        /* of all shares, with idle links */
     double copy_s;          /* a kernel of the framework around a microbatch */
     dts_time copies;        /* all of them */
     size_t *heads_first;    /* [rank] of dts_build_heads_first; NULL: without post-validation */
@@ -101,13 +104,6 @@ static bool shares_boundary(const dts_plan *plan) {
     return plan->job.stack->scatter_gather && plan->tensor > 1 && !plan->job.parallelism->sequence;
 }
 
-/* Bytes of the boundary that one rank sends. */
-static double sent_B(const turns *t) {
-    const dts_plan *plan = t->b->plan;
-    double whole = t->b->boundary_B;
-    return shares_boundary(plan) ? whole / (double)plan->tensor : whole;
-}
-
 /* Does the operation hand something to a neighbour? */
 static bool sends(const step *x) {
     return x->op->kind != DTS_OP_BACKWARD_WEIGHT;
@@ -154,8 +150,8 @@ static dts_id hand_over(turns *t, const step *x, dts_id *sent) {
                           .chunk = x->op->chunk,
                           .name = to.forward ? "send activation" : "send gradient"};
     const dts_stage *receiver = &b->stages[to.rank];
-    *sent = t->blocking ? dts_build_send(b, from, receiver, to.up, b->brief, sent_B(t), x->made, &info)
-                        : dts_build_post(b, from, receiver, to.up, sent_B(t), x->made, &info);
+    *sent = t->blocking ? dts_build_send(b, from, receiver, to.up, b->brief, t->sent_B, x->made, &info)
+                        : dts_build_post(b, from, receiver, to.up, t->sent_B, x->made, &info);
     if (from->last_kernel != x->made) {
         dts_graph_depend(b->graph, *sent, from->last_kernel);
     }
@@ -173,7 +169,7 @@ static dts_link *link_of(turns *t, const step *x) {
         to.rank == x->rank) {
         return NULL;
     }
-    return dts_build_link(b, &b->stages[x->rank], &b->stages[to.rank], to.up, sent_B(t));
+    return dts_build_link(b, &b->stages[x->rank], &b->stages[to.rank], to.up, t->sent_B);
 }
 
 /* The sender's next kernel waits until its transfer has arrived; a brief one occupies its compute stream. */
@@ -222,12 +218,12 @@ static dts_id receive(turns *t, int64_t rank, dts_id arrives, dts_id sent, const
             hold_host(b, &b->stages[rank], op->kind != DTS_OP_FORWARD, arrives, "wait for transfer");
         }
     }
-    if (shares_boundary(b->plan) && dts_brief_gathers_inside(b)) {
-        dts_brief_gather(b, &b->stages[rank], sent_B(t) * (double)b->plan->tensor);
-    } else if (shares_boundary(b->plan)) {
+    if (t->shares && dts_brief_gathers_inside(b)) {
+        dts_brief_gather(b, &b->stages[rank], t->gather);
+    } else if (t->shares) {
         dts_task_info info = {.microbatch = (int32_t)op->microbatch, .layer = -1, .chunk = op->chunk, .name = "gather"};
         arrives = dts_build_collective(b, &b->stages[rank], DTS_GROUP_TENSOR, DTS_ALL_GATHER,
-                                       sent_B(t) * (double)b->plan->tensor, op->kind != DTS_OP_FORWARD, arrives, &info);
+                                       t->sent_B * (double)b->plan->tensor, op->kind != DTS_OP_FORWARD, arrives, &info);
     }
     return arrives;
 }
@@ -463,6 +459,18 @@ static void add_block(turns *t, step *steps, size_t count) {
     }
 }
 
+/* What a boundary is for its sender, and for its receiver. */
+static void look_at_boundary(turns *t) {
+    const dts_plan *plan = t->b->plan;
+    t->shares = shares_boundary(plan);
+    t->sent_B = t->shares ? t->b->boundary_B / (double)plan->tensor : t->b->boundary_B;
+    dts_transfer gather = {0};
+    if (t->shares) {
+        dts_lower_transfer(plan, 0, DTS_GROUP_TENSOR, DTS_ALL_GATHER, t->sent_B * (double)plan->tensor, &gather);
+    }
+    t->gather = dts_time_from_s(gather.alone_s);
+}
+
 static dts_status turns_new(turns *t) {
     const dts_plan *plan = t->b->plan;
     size_t rows = (size_t)(plan->copies * t->stages);
@@ -498,6 +506,7 @@ static dts_status turns_new(turns *t) {
     t->blocking = !dts_plan_overlaps_p2p(plan, plan->method);
     t->meets = t->blocking && strcmp(plan->schedule.name, "1f1b") == 0;
     t->overlaps = dts_build_may_overlap(t->b);
+    look_at_boundary(t);
     t->copy_s = dts_gpu_memory_s(&plan->job.cluster->gpu, 2 * t->b->boundary_B);
     t->copies = plan->job.stack->pipeline_chunk_kernels * dts_time_from_s(t->copy_s);
     for (size_t row = 0; row < rows; row++) {
