@@ -35,6 +35,7 @@ typedef struct drawn {
     bool windows, beside; /* of attention; attention and feed-forward block side by side */
     bool ordered;         /* the schedule is made for the times of this hardware */
     bool fitted;          /* it, or the partition */
+    bool uneven;          /* stages have as many layers as a list says */
     const char *parallel; /* parallelism.data_parallel */
     const char *schedule;
     const char *stack;
@@ -346,6 +347,25 @@ static inline void draw_sync(drawn *d) {
     say(d, PARALLELISM, "gradient_sync: %s", PICK_NAME(d, "step", "microbatch", "flush"));
 }
 
+static inline void draw_uneven(drawn *d) {
+    d->uneven = true;
+}
+
+/* "[1, 2, 2, 3]" where the first stage can spare a layer for the last. */
+static inline void say_partition(drawn *d, const char *otherwise) {
+    const int stages = d->pipeline * d->chunks, each = d->layers / stages;
+    if (!d->uneven || each == 1) {
+        say(d, PARALLELISM, "partition: %s", otherwise);
+        return;
+    }
+    char list[64];
+    int end = snprintf(list, sizeof list, "%d", each - 1);
+    for (int i = 1; i < stages; i++) {
+        end += snprintf(list + end, sizeof list - (size_t)end, ", %d", each + (i == stages - 1));
+    }
+    say(d, PARALLELISM, "partition: [%s]", list);
+}
+
 /* A loader that keeps up, and one that does not. */
 static inline void draw_input(drawn *d) {
     d->loads = true;
@@ -474,6 +494,7 @@ static const technique techniques[] = {
     {"CUDA graphs", 3, may_capture, draw_graphs},
     {"adapters", 3, may_adapt, draw_adapters},
     {"moments of reduction", 4, may_choose_sync, draw_sync},
+    {"uneven stages", 8, is_pipelined, draw_uneven},
     {"data loading", 6, always, draw_input},
     {"stragglers", 8, may_differ, draw_stragglers},
     {"replayed allocator", 6, always, draw_allocator},
@@ -549,7 +570,8 @@ static inline drawn draw(uint64_t seed) {
         pick_optimizer(&d));
     bool balanced = PICK(&d, 0, 0, 1) == 1;
     d.fitted = (d.ordered || balanced) && d.pipeline > 1;
-    say(&d, PARALLELISM, "partition: %s, data_parallel: %s", balanced ? "balanced" : "uniform", d.parallel);
+    say_partition(&d, balanced ? "balanced" : "uniform");
+    say(&d, PARALLELISM, "data_parallel: %s", d.parallel);
     write_scenario(&d);
     return d;
 }
