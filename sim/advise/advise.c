@@ -183,7 +183,7 @@ static dts_status search_family(const dts_advice_request *request, dts_family fa
 /* No answer is behind what the user has already. */
 static dts_status simulate_own(const dts_advice_request *request, dts_advice *out, dts_diag *diag) {
     dts_contender *own = &out->families[DTS_FAMILY_OWN];
-    if (!dts_candidate_of(request->base, &out->own_lists, &own->candidate)) {
+    if (!dts_candidate_of(request->base, &out->own_stages, &own->candidate)) {
         return DTS_OK;
     }
     const dts_run_options options = {.stop = request->stop};

@@ -112,8 +112,8 @@ typedef struct dts_advice {
     const dts_scenario_values *base; /* borrowed */
     dts_facts facts;
     dts_contender families[DTS_FAMILY_COUNT];
-    dts_own_lists own_lists; /* of the scenario's own plan */
-    int best;                /* family; DTS_NO_TRIAL: nothing fits */
+    dts_stage_list own_stages; /* of the scenario's own plan */
+    int best;                  /* family; DTS_NO_TRIAL: nothing fits */
     dts_verdict verdicts[DTS_BOOK_COUNT];
     dts_trials trials[DTS_TRIALS_COUNT]; /* of the best; count 0 without one */
     bool interrupted;

@@ -130,16 +130,6 @@ dts_status dts_export(const dts_scenario *scenario, const dts_launcher *launcher
                               "configurations of launchers are about training, not inference");
     }
     dts_diag_set_locator(diag, dts_provenance_locate, dts_scenario_provenance(scenario));
-    if (values->parallelism.layers.count > 0) {
-        dts_status refused = dts_diag_error(
-            diag, NULL, "parallelism.layers",
-            "leave `layers` out, or wrap and split the layers one by one in the training script",
-            "%s cannot express this plan: it has one tensor degree, one way of sharding and one recomputation for all "
-            "layers",
-            launcher->name);
-        dts_diag_set_locator(diag, NULL, NULL);
-        return refused;
-    }
     dts_job job = dts_scenario_job(values);
     dts_plan plan;
     exporter e = {.launcher = launcher, .notes = notes, .diag = diag};

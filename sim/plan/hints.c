@@ -53,6 +53,7 @@ const dts_key_hint dts_parallelism_hints[] = {
     {"sequence_parallel", "write sequence: true, which shards activations along the sequence beside tensor"},
     {"sp", "write sequence: true, which shards activations along the sequence beside tensor"},
     {"recompute", "write training.recompute"},
+    {"layers", "per-layer plans were removed, for no launcher could run them: leave it out"},
     {"grad_accum", FROM_BATCH},
     {"gradient_accumulation_steps", FROM_BATCH},
     {"microbatches", FROM_BATCH},

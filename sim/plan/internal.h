@@ -10,9 +10,6 @@ extern const dts_key_hint dts_mode_hints[], dts_precision_hints[], dts_context_h
 
 /* schedule: NAME | FILE.csv | {file: FILE} (order.c) */
 dts_field_parser dts_plan_parse_schedule;
-/* {modules: [name, …]} of a recomputation, given its entry; bits of dts_recompute_module. */
-dts_status dts_plan_parse_modules(dts_binder *binder, const dts_node *node, const char *key, const char *help,
-                                  int64_t *out);
 
 /* The user's order, if there is one, has as many stages, chunks and microbatches as the plan. */
 dts_status dts_plan_check_order(const dts_job *job, const dts_plan *plan, dts_diag *diag);
@@ -57,17 +54,6 @@ dts_adaptation dts_plan_adaptation(const dts_plan *plan);
 
 /* Places ranks on nodes: groups, stage_node and what shares a node's network. */
 dts_status dts_plan_place(dts_plan *plan, dts_arena *arena, dts_diag *diag);
-
-/* Degrees, formats and microbatches: what the rules decide. */
-dts_status dts_plan_begin(const dts_job *job, dts_plan *out, dts_diag *diag);
-
-/* An entry of parallelism.layers; is there one with tensor > 1? (layers.c) */
-extern const dts_schema dts_plan_layer_schema;
-bool dts_layers_split(const dts_parallelism *p);
-
-/* The styles of layers, after everything else of the plan. */
-dts_status dts_plan_make_styles(dts_plan *plan, dts_arena *arena, dts_diag *diag);
-const char *dts_plan_describe_layers(const dts_plan *plan, dts_arena *arena);
 
 /* Makes plan->schedule, behind the stages where it is made for their passes; and says what for, in the arena: " for …",
  * or nothing (order.c). */

@@ -302,8 +302,8 @@ bool dts_plan_ends_apart(const dts_plan *plan) {
 bool dts_plan_reduces_each_step(const dts_plan *plan) {
     const dts_parallelism *p = plan->job.parallelism;
     const bool waits = plan->job.stack->pipeline_defers_reduction && plan->pipeline > 1 && plan->copies == 1 &&
-                       p->layers.count == 0 && plan->job.offload->gradients == DTS_OFFLOAD_NONE &&
-                       !dts_plan_asynchronous(plan) && !dts_plan_infers(plan);
+                       plan->job.offload->gradients == DTS_OFFLOAD_NONE && !dts_plan_asynchronous(plan) &&
+                       !dts_plan_infers(plan);
     return p->gradient_sync == DTS_REDUCE_AUTO
                ? waits
                : p->gradient_sync == DTS_REDUCE_EACH_STEP || p->gradient_sync == DTS_REDUCE_EACH_FLUSH;
@@ -387,8 +387,7 @@ bool dts_plan_owns_tensors(const dts_plan *plan) {
 bool dts_plan_may_overlap_gather(const dts_plan *plan, const dts_schedule_method *method) {
     const bool asynchronous = method != NULL && method->asynchronous;
     const bool in_order = plan->copies == 1 && !dts_plan_may_post_validate(plan, method) && !asynchronous;
-    return plan->job.stack->ddp_overlap_gather && in_order && dts_plan_replicates(plan) && plan->style_count == 1 &&
-           !dts_plan_infers(plan);
+    return plan->job.stack->ddp_overlap_gather && in_order && dts_plan_replicates(plan) && !dts_plan_infers(plan);
 }
 
 bool dts_plan_overlaps_gather(const dts_plan *plan) {
@@ -510,7 +509,8 @@ bool dts_plan_asynchronous(const dts_plan *plan) {
     return plan->method != NULL && plan->method->asynchronous;
 }
 
-dts_status dts_plan_begin(const dts_job *job, dts_plan *out, dts_diag *diag) {
+/* Degrees, formats and microbatches: what the rules decide. */
+static dts_status begin(const dts_job *job, dts_plan *out, dts_diag *diag) {
     *out = (dts_plan){.job = *job};
     return dts_plan_apply_rules(job, out, diag);
 }
@@ -518,7 +518,6 @@ dts_status dts_plan_begin(const dts_job *job, dts_plan *out, dts_diag *diag) {
 static dts_status place_and_cut(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
     dts_status status = dts_plan_place(plan, arena, diag);
     status = status == DTS_OK ? dts_plan_cut(plan, arena, diag) : status;
-    status = status == DTS_OK ? dts_plan_make_styles(plan, arena, diag) : status;
     return status == DTS_OK ? dts_plan_check_modules(plan, diag) : status;
 }
 
@@ -530,19 +529,18 @@ static dts_status outline(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
 }
 
 dts_status dts_plan_outline(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag) {
-    dts_status status = dts_plan_begin(job, out, diag);
+    dts_status status = begin(job, out, diag);
     return status == DTS_OK ? outline(out, arena, diag) : status;
 }
 
 /* The order needs the passes, and these the stages. */
 static dts_status make_measured(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
-    dts_status status = outline(plan, arena, diag);
-    status = status == DTS_OK ? dts_plan_build_order(plan, arena, diag) : status;
-    return status == DTS_OK ? dts_plan_make_styles(plan, arena, diag) : status; /* with this order */
+    const dts_status status = outline(plan, arena, diag);
+    return status == DTS_OK ? dts_plan_build_order(plan, arena, diag) : status;
 }
 
 dts_status dts_plan_make(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag) {
-    dts_status status = dts_plan_begin(job, out, diag);
+    dts_status status = begin(job, out, diag);
     if (status == DTS_OK && dts_plan_measures_passes(out, out->method)) {
         return make_measured(out, arena, diag);
     }
@@ -581,12 +579,12 @@ const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena) {
     if (plan->shards < plan->replicas) {
         hybrid = dts_arena_printf(arena, " in groups of %" PRId64, plan->shards);
     }
-    return dts_arena_printf(arena, "%s%s%s%s%s %" PRId64 "%s%s%s%s",
+    return dts_arena_printf(arena, "%s%s%s%s%s %" PRId64 "%s%s%s",
                             dts_plan_decodes(plan)  ? "decode: "
                             : dts_plan_infers(plan) ? "inference: "
                                                     : "",
                             pipeline == NULL ? "" : pipeline, tensor == NULL ? "" : tensor,
                             context == NULL ? "" : context, kinds[plan->job.parallelism->data_parallel], plan->data,
                             hybrid == NULL ? "" : hybrid, expert == NULL ? "" : expert,
-                            expert_tensor == NULL ? "" : expert_tensor, dts_plan_describe_layers(plan, arena));
+                            expert_tensor == NULL ? "" : expert_tensor);
 }

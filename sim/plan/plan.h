@@ -161,20 +161,6 @@ typedef struct dts_schedule_choice {
 /* What FSDP gathers and frees together: a layer, or each linear layer inside by itself. */
 typedef enum dts_fsdp_unit { DTS_FSDP_UNIT_LAYER, DTS_FSDP_UNIT_LINEAR } dts_fsdp_unit;
 
-/* Layers first … last, from 0. */
-typedef struct dts_layer_range {
-    int64_t first, last;
-} dts_layer_range;
-
-/* parallelism.layers: what some layers do otherwise than the rest (layers.c). */
-typedef struct dts_layer_choice {
-    dts_layer_range layers;
-    int64_t tensor;  /* 0: as the plan */
-    int sharding;    /* dts_data_parallel; 0: as the plan */
-    int recompute;   /* 1 + dts_recompute_kind; 0: as the plan */
-    int64_t modules; /* of selective recomputation, as dts_recompute has them */
-} dts_layer_choice;
-
 /* When gradients are reduced: after every microbatch, or once a step (no_sync of DDP and FSDP). AUTO: once a step where
  * all of them are kept whole (ddp, zero1), once a flush where the stack's pipelines keep FSDP's whole, else after every
  * microbatch. */
@@ -204,8 +190,7 @@ typedef struct dts_parallelism {
     dts_schedule_choice schedule;
     int schedule_costs; /* dts_schedule_costs */
     dts_partition partition;
-    int order;       /* dts_rank_order */
-    dts_list layers; /* of dts_layer_choice */
+    int order; /* dts_rank_order */
 } dts_parallelism;
 
 /* What an order that follows costs is made for: the plan's own passes as a framework would measure them, or F = B = W
@@ -269,19 +254,16 @@ typedef struct dts_storage {
     dts_half half;           /* who makes those */
 } dts_storage;
 
-/* Are parameters of some layers sharded, or of all? */
-bool dts_job_shards_layers(const dts_job *job);
-
 /* fsdp: gradients are reduced as FSDP does. */
 dts_storage dts_storage_of(const dts_training *training, const dts_stack *stack, const dts_gpu *gpu, bool fsdp,
                            dts_half half);
 
 typedef struct dts_plan dts_plan;
 
-/* Is half precision asked for, and does nobody cast? Of this plan's own layers, not of all styles. */
+/* Is half precision asked for, and does nobody cast? */
 bool dts_plan_stays_wide(const dts_plan *plan);
 
-/* A GPU's, in the format that products have; where layers differ, in the fastest. */
+/* A GPU's, in the format that products have. */
 double dts_plan_peak_flops(const dts_plan *plan);
 
 /* A consecutive part of the model that one pipeline rank runs as one chunk. */
@@ -338,10 +320,6 @@ struct dts_plan {
     const dts_schedule_method *method;      /* NULL: the user's own order */
     dts_schedule schedule;
     dts_chunk *chunks; /* [stages] by virtual stage */
-    /* layers with choices of their own: what they follow is a plan, too */
-    size_t style_count;
-    const struct dts_plan *styles; /* [style_count], 0 as this plan; NULL: one for all layers */
-    const int32_t *layer_styles;   /* [layers] */
 };
 
 /* Applies the rules, fills in what was left out, places ranks and cuts the model into stages. Every rule that is broken
@@ -359,12 +337,6 @@ const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena);
 /* "LoRA of rank 16, base nf4": what is trained beside frozen weights; NULL: all of them are trained. */
 const char *dts_plan_describe_adapters(const dts_plan *plan, dts_arena *arena);
 
-/* The plan that layers of style k follow, and the style of a layer (layers.c). Embedding and head have style 0. */
-const dts_plan *dts_plan_style(const dts_plan *plan, size_t k);
-size_t dts_plan_layer_style(const dts_plan *plan, int64_t layer);
-/* The first style with the same replicas and the same way of sharding: they share buckets and limits. */
-size_t dts_plan_sync_style(const dts_plan *plan, size_t k);
-
 /* What the data parallelism keeps 1/shards of. */
 bool dts_plan_shards_parameters(const dts_plan *plan);
 bool dts_plan_shards_gradients(const dts_plan *plan);
@@ -375,7 +347,7 @@ double dts_unit_host_s(const dts_stack *stack, int data_parallel);
 double dts_adapter_host_s(const dts_plan *plan, int data_parallel);
 bool dts_plan_shards_optimizer(const dts_plan *plan);
 /* Are parameters that the step has updated gathered beside the next forward pass (stack.ddp.overlap_gather)? Not those
- * of an optimizer in host memory, of layers with plans of their own, nor where stages begin one after another. */
+ * of an optimizer in host memory, nor where stages begin one after another. */
 bool dts_plan_overlaps_gather(const dts_plan *plan);
 /* The same by a schedule, whatever is sharded and in host memory: candidates of one frame differ in these. */
 bool dts_plan_may_overlap_gather(const dts_plan *plan, const dts_schedule_method *method);

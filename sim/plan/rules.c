@@ -157,7 +157,7 @@ static dts_status check_tensor(const dts_job *job, dts_plan *plan, dts_diag *dia
                                 "tensor %" PRId64 " does not fit evenly on nodes of %" PRId64 " GPUs", plan->tensor,
                                 plan->gpus_per_node);
     }
-    if (job->parallelism->sequence && plan->tensor == 1 && !dts_layers_split(job->parallelism)) {
+    if (job->parallelism->sequence && plan->tensor == 1) {
         status = dts_diag_error(diag, NULL, "parallelism.sequence", "set tensor > 1, or sequence: false",
                                 "sequence parallelism splits along the tensor-parallel group, but tensor is 1");
     }
@@ -421,9 +421,7 @@ static void check_narrow_attention(const dts_plan *plan, dts_diag *diag) {
 static dts_half half_of(const dts_job *job, const dts_plan *plan) {
     const int use = job->stack->autocast;
     const bool wrapped = use == DTS_AUTOCAST_ALWAYS || plan->data * plan->context > 1;
-    const bool shards = use == DTS_AUTOCAST_ALWAYS ? dts_job_shards_layers(job) /* one for the whole run */
-                                                   : job->parallelism->data_parallel >= DTS_DP_ZERO3;
-    if (shards && job->stack->fsdp_mixed_precision && wrapped) {
+    if (job->parallelism->data_parallel >= DTS_DP_ZERO3 && job->stack->fsdp_mixed_precision && wrapped) {
         return DTS_HALF_BY_FSDP;
     }
     const bool splits = plan->tensor > 1 || plan->pipeline > 1;

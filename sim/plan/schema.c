@@ -88,8 +88,9 @@ static dts_status parse_names(dts_binder *binder, const dts_node *node, const ch
                                           : dts_diag_error(binder->diag, &node->place, key, help, "no module is named");
 }
 
-dts_status dts_plan_parse_modules(dts_binder *binder, const dts_node *node, const char *key, const char *help,
-                                  int64_t *out) {
+/* {modules: [name, …]}, given its entry; bits of dts_recompute_module. */
+static dts_status parse_modules(dts_binder *binder, const dts_node *node, const char *key, const char *help,
+                                int64_t *out) {
     if (strcmp(node->key, "modules") != 0 || node->next != NULL) {
         return dts_diag_error(binder->diag, &node->key_place, key, help,
                               strcmp(node->key, "modules") == 0 ? "'%s' stands alone" : "unknown key '%s'",
@@ -149,7 +150,7 @@ static dts_status parse_recompute(dts_binder *binder, const dts_field *field, co
         }
         if (strcmp(form, "modules") == 0) {
             recompute->kind = DTS_RECOMPUTE_SELECTIVE;
-            return dts_plan_parse_modules(binder, node->first, key, recompute_help, &recompute->modules);
+            return parse_modules(binder, node->first, key, recompute_help, &recompute->modules);
         }
         const bool is_first = strcmp(form, "first") == 0;
         recompute->kind = is_first ? DTS_RECOMPUTE_FIRST : DTS_RECOMPUTE_EVERY;
@@ -324,9 +325,6 @@ static const dts_field parallelism_fields[] = {
     {FIELD(order), .type = DTS_FIELD_ENUM, .names = order_names, .preset = "tensor-data-pipeline",
      .help = "which ranks are neighbours, innermost first: tensor-data-pipeline (Megatron-LM) or "
              "tensor-pipeline-data (a pipeline stays inside a node)"},
-    {FIELD(layers), .type = DTS_FIELD_LIST, .sub = &dts_plan_layer_schema,
-     .help = "layers that are split, sharded or recomputed otherwise than the rest, as in [{layers: 0-11, sharding: "
-             "fsdp}]; embedding and head follow the plan"},
 };
 #undef STRUCT
 

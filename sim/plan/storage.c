@@ -192,12 +192,7 @@ bool dts_plan_stays_wide(const dts_plan *plan) {
 }
 
 double dts_plan_peak_flops(const dts_plan *plan) {
-    const dts_gpu *gpu = &plan->job.cluster->gpu;
-    double peak = dts_gpu_peak_flops(gpu, plan->storage.product);
-    for (size_t k = 0; k < plan->style_count; k++) {
-        peak = fmax(peak, dts_gpu_peak_flops(gpu, dts_plan_style(plan, k)->storage.product));
-    }
-    return peak;
+    return dts_gpu_peak_flops(&plan->job.cluster->gpu, plan->storage.product);
 }
 
 /* An element of a unit: MixedPrecision makes it half whatever is stored, and adapters in fp32 have nothing narrower. */

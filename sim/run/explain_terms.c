@@ -200,7 +200,7 @@ static bool is_of(const dts_lasting *term, dts_memory_category category) {
     return term->category == category || (category == DTS_MEMORY_GRADIENTS && term->category == DTS_MEMORY_SHARDS);
 }
 
-/* Of one category; those of layers of several styles that are of one kind become one. out has room for all. */
+/* Of one category; those of one kind become one. out has room for all. */
 static size_t terms_of(const dts_lasting_terms *all, dts_memory_category category, dts_lasting *out) {
     size_t count = 0;
     for (size_t i = 0; i < all->count; i++) {

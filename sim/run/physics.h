@@ -6,6 +6,6 @@
 #ifndef DTS_RUN_PHYSICS_H
 #define DTS_RUN_PHYSICS_H
 
-#define DTS_PHYSICS "fc493d7baac01331"
+#define DTS_PHYSICS "181a3dcc018dd52e"
 
 #endif

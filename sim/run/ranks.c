@@ -23,12 +23,6 @@ static dts_status refuse(const dts_plan *plan, const dts_fidelity *fidelity, con
         return dts_diag_error(diag, NULL, at, help,
                               "full ranks need a process for each GPU, and one drives all with `data_parallel: dp`");
     }
-    for (size_t k = 0; k < plan->style_count; k++) {
-        if (dts_plan_style(plan, k)->tensor != plan->tensor) {
-            return dts_diag_error(diag, NULL, at, help,
-                                  "full ranks are not simulated with tensor degrees of single layers");
-        }
-    }
     if (fidelity->detail == DTS_DETAIL_LAYER || fidelity->detail == DTS_DETAIL_BLOCK) {
         return dts_diag_error(diag, NULL, "fidelity.detail", "use `detail: kernel`, or auto",
                               "full ranks are simulated kernel by kernel");

@@ -117,21 +117,18 @@ static bool syncs_anyway(const dts_plan *plan) {
 static void of_replicas(const dts_plan *plan, rules *out) {
     const dts_parallelism *p = plan->job.parallelism;
     const bool zero1 = p->data_parallel == DTS_DP_ZERO1, zero3 = p->data_parallel == DTS_DP_ZERO3;
-    const bool sharded = dts_plan_shards_parameters(plan), layers = p->layers.count > 0;
-    const bool alone = !dts_plan_replicates(plan);
+    const bool sharded = dts_plan_shards_parameters(plan), alone = !dts_plan_replicates(plan);
     const dts_stack *s = plan->job.stack;
     static const char only[] = "it is about ZeRO-1", replicas[] = "set parallelism.data above 1";
-    RULES({"stack.ddp.overlap_gather", !dts_plan_overlaps_gather(plan) && !layers, why_no_gather(plan),
+    RULES({"stack.ddp.overlap_gather", !dts_plan_overlaps_gather(plan), why_no_gather(plan),
            zero1 ? "leave it out" : USE_ZERO1},
-          {"stack.ddp.owns_tensors", !zero1 && !layers, only, USE_ZERO1},
-          {"stack.ddp.whole_fp32", !zero1 && !layers, only, USE_ZERO1},
+          {"stack.ddp.owns_tensors", !zero1, only, USE_ZERO1}, {"stack.ddp.whole_fp32", !zero1, only, USE_ZERO1},
           {"stack.ddp.owns_tensors", alone, "there is one replica", replicas},
           {"stack.ddp.whole_fp32", alone, "there is one replica", replicas},
           {"stack.fsdp.called", true, NULL, NULL},       /* hints and searches say it of plans without shards */
           {"stack.launcher", true, NULL, NULL},          /* searches ask it */
           {"stack.device_dispatcher", true, NULL, NULL}, /* exports ask it */
-          {"stack.fsdp.", !sharded && !layers, NO_SHARDS, USE_FSDP},
-          {"stack.ddp.", alone && !layers, "there is one replica", replicas},
+          {"stack.fsdp.", !sharded, NO_SHARDS, USE_FSDP}, {"stack.ddp.", alone, "there is one replica", replicas},
           {"parallelism.gradient_sync", syncs_anyway(plan), "gradients are reduced at that moment anyway",
            "leave it out"},
           {"stack.autocast", !plan->storage.mixed, "training.precision needs none", "set training.precision=amp-bf16"},
@@ -144,17 +141,15 @@ static void of_replicas(const dts_plan *plan, rules *out) {
            "set stack.fsdp.mixed_precision=true"},
           {"stack.fsdp.gathers_stored", s->fsdp_mixed_precision, "parameters are cast before they are gathered",
            "set stack.fsdp.mixed_precision=false"},
-          {"stack.ddp.keeps_fresh_gradients", p->data_parallel != DTS_DP_DDP && !layers, "it is about plain DDP",
-           USE_DDP},
-          {"stack.ddp.bucket", sharded && !layers, NO_BUCKETS, USE_DDP},
-          {"stack.ddp.first_bucket", sharded && !layers, NO_BUCKETS, USE_DDP},
-          {"stack.ddp.gradient_as_bucket_view", sharded && !layers, NO_BUCKETS, USE_DDP},
-          {"stack.ddp.overlap", sharded && !layers, NO_BUCKETS, USE_DDP},
-          {"stack.fsdp.zero3_prefetch", !zero3 && !layers, ABOUT_ZERO3, USE_ZERO3},
-          {"stack.fsdp.prefetch", zero3 && !layers && !reads_prefetch(s), "ZeRO-3 has a number of its own",
+          {"stack.ddp.keeps_fresh_gradients", p->data_parallel != DTS_DP_DDP, "it is about plain DDP", USE_DDP},
+          {"stack.ddp.bucket", sharded, NO_BUCKETS, USE_DDP}, {"stack.ddp.first_bucket", sharded, NO_BUCKETS, USE_DDP},
+          {"stack.ddp.gradient_as_bucket_view", sharded, NO_BUCKETS, USE_DDP},
+          {"stack.ddp.overlap", sharded, NO_BUCKETS, USE_DDP},
+          {"stack.fsdp.zero3_prefetch", !zero3, ABOUT_ZERO3, USE_ZERO3},
+          {"stack.fsdp.prefetch", zero3 && !reads_prefetch(s), "ZeRO-3 has a number of its own",
            "set stack.fsdp.zero3_prefetch"},
-          {"stack.fsdp.zero3_host", !zero3 && !layers, ABOUT_ZERO3, USE_ZERO3},
-          {"stack.fsdp.zero3_adapter_host", !zero3 && !layers, ABOUT_ZERO3, USE_ZERO3},
+          {"stack.fsdp.zero3_host", !zero3, ABOUT_ZERO3, USE_ZERO3},
+          {"stack.fsdp.zero3_adapter_host", !zero3, ABOUT_ZERO3, USE_ZERO3},
           {"stack.fsdp.zero3_adapter_host", !dts_plan_adapts(plan), "there are no adapters", "set training.adapters"},
           {"stack.fsdp.reshard_in_pipeline", plan->pipeline == 1, "there is no pipeline", "set parallelism.pipeline"},
           {"stack.fsdp.reshard_in_pipeline", p->reshard_after_forward != DTS_RESHARD_AUTO,
@@ -227,8 +222,8 @@ static void of_experts(const dts_plan *plan, rules *out) {
 
 static void of_split_layers(const dts_plan *plan, rules *out) {
     const dts_parallelism *p = plan->job.parallelism;
-    const bool one = plan->tensor == 1 && p->layers.count == 0, ring = p->context_method == DTS_CONTEXT_RING;
-    const bool whole = one || !p->sequence;
+    const bool one = plan->tensor == 1, ring = p->context_method == DTS_CONTEXT_RING;
+    const bool whole = !p->sequence;
     static const char no[] = "there is no tensor parallelism", set[] = "set parallelism.tensor";
     static const char alike[] = "there is no sequence parallelism",
                       split[] = "set parallelism.sequence=true, with parallelism.tensor";
@@ -243,7 +238,7 @@ static void of_split_layers(const dts_plan *plan, rules *out) {
            "the model's blocks follow one another", "set model.parallel_block"},
           {"stack.parallel_blocks", one, no, set}, {"stack.whole_embedding", one, no, set},
           {"stack.gathers_logits", one, no, set}, {"stack.tensor_overlap", whole, alike, split},
-          {"stack.tensor_copies", whole, alike, split}, {"stack.gathers_each", whole, alike, split},
+          {"stack.tensor_copies", !p->sequence, alike, split}, {"stack.gathers_each", whole, alike, split},
           {"stack.keeps_gathered", whole, alike, split},
           {"stack.user_buffers.", !plan->async_tensor, "transfers are not cut into chunks",
            "set parallelism.async_tensor=true"},
@@ -304,11 +299,10 @@ static void of_the_rest(const dts_plan *plan, rules *out) {
 
 static void of_passes(const dts_plan *plan, rules *out) {
     const dts_recompute *again = &plan->job.training->recompute;
-    const bool layers = plan->job.parallelism->layers.count > 0, none = again->kind == DTS_RECOMPUTE_NONE && !layers;
+    const bool none = again->kind == DTS_RECOMPUTE_NONE;
     const bool selective = again->kind == DTS_RECOMPUTE_SELECTIVE && again->modules == 0;
     const bool fp32 = plan->job.training->precision == DTS_PRECISION_FP32;
-    RULES({"stack.selective", !selective && !layers, "recomputation is not selective",
-           "set training.recompute=selective"},
+    RULES({"stack.selective", !selective, "recomputation is not selective", "set training.recompute=selective"},
           {"stack.recompute_stops_early", none, "nothing is recomputed", "set training.recompute"},
           {"stack.tf32", !fp32 && !dts_plan_adapts(plan), "training.precision has no products in fp32",
            "set training.precision=fp32"},

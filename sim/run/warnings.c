@@ -151,7 +151,7 @@ dts_status dts_warn_of_run(const dts_measured *m, dts_result *result) {
     warn_of_experts(plan->job.model, result);
     warn_of_stages(plan, result);
     warn_of_recipe(plan, result);
-    result->wide = dts_plan_has_wide(plan);
+    result->wide = dts_plan_stays_wide(plan);
     warn(result, dts_warn_of_wide(plan, result->arena));
     warn_of_estimates(plan, result);
     const char *unused[2] = {NULL, NULL};

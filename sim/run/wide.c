@@ -1,21 +1,6 @@
 /* Half precision that a stack's scripts turn on for some plans only (stack.autocast). */
 #include "run/wide.h"
 
-/* Which layers have none: "" for all, NULL: each has. Embedding and head are of style 0, as the plan is. */
-static const char *which(const dts_plan *plan) {
-    bool wide = dts_plan_stays_wide(plan), all = wide;
-    for (size_t k = 0; k < plan->style_count; k++) {
-        const bool stays = dts_plan_stays_wide(dts_plan_style(plan, k));
-        wide = wide || stays;
-        all = all && stays;
-    }
-    return !wide ? NULL : all ? "" : dts_plan_stays_wide(plan) ? " but for some layers" : " in some layers";
-}
-
-bool dts_plan_has_wide(const dts_plan *plan) {
-    return which(plan) != NULL;
-}
-
 /* What makes it half, where that is left to FSDP. */
 static const char *cure(const dts_plan *plan, dts_arena *arena) {
     const dts_stack *stack = plan->job.stack;
@@ -36,8 +21,7 @@ static const char *cure(const dts_plan *plan, dts_arena *arena) {
 }
 
 const char *dts_warn_of_wide(const dts_plan *plan, dts_arena *arena) {
-    const char *layers = which(plan);
-    const char *help = layers == NULL ? NULL : cure(plan, arena);
+    const char *help = dts_plan_stays_wide(plan) ? cure(plan, arena) : NULL;
     if (help == NULL) {
         return NULL;
     }
@@ -45,8 +29,7 @@ const char *dts_warn_of_wide(const dts_plan *plan, dts_arena *arena) {
     const char *only = stack->autocast == DTS_AUTOCAST_NEVER
                            ? "is FSDP's only"
                            : "is FSDP's or, without tensor and pipeline parallelism, autocast's";
-    return dts_arena_printf(arena, "%s in fp32%s%s: mixed precision of %s %s; %s",
-                            dts_plan_infers(plan) ? "runs" : "trains",
-                            plan->storage.product != plan->storage.compute ? " around narrow products" : "", layers,
-                            stack->name, only, help);
+    return dts_arena_printf(
+        arena, "%s in fp32%s: mixed precision of %s %s; %s", dts_plan_infers(plan) ? "runs" : "trains",
+        plan->storage.product != plan->storage.compute ? " around narrow products" : "", stack->name, only, help);
 }

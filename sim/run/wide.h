@@ -7,7 +7,4 @@
 /* What the stack leaves wide and what to do, as a warning in the arena; NULL: it does as asked. */
 const char *dts_warn_of_wide(const dts_plan *plan, dts_arena *arena);
 
-/* Are there layers, of some style, of which it is to be said? */
-bool dts_plan_has_wide(const dts_plan *plan);
-
 #endif

@@ -61,37 +61,13 @@ static int compare_stages(const dts_stage_list *a, const dts_stage_list *b) {
     return 0;
 }
 
-static int compare_choices(const dts_layer_choice *a, const dts_layer_choice *b) {
-    const int64_t x[] = {a->layers.first, a->layers.last, a->tensor, a->sharding, a->recompute, a->modules};
-    const int64_t y[] = {b->layers.first, b->layers.last, b->tensor, b->sharding, b->recompute, b->modules};
-    for (size_t i = 0; i < sizeof x / sizeof x[0]; i++) {
-        if (x[i] != y[i]) {
-            return x[i] < y[i] ? -1 : 1;
-        }
-    }
-    return 0;
-}
-
-int dts_layer_lists_compare(const dts_layer_list *a, const dts_layer_list *b) {
-    const size_t counts[] = {a == NULL ? 0 : a->count, b == NULL ? 0 : b->count};
-    if (counts[0] != counts[1]) {
-        return counts[0] < counts[1] ? -1 : 1;
-    }
-    int order = 0;
-    for (size_t i = 0; i < counts[0] && order == 0; i++) {
-        order = compare_choices(&a->items[i], &b->items[i]);
-    }
-    return order;
-}
-
 int dts_candidate_compare(const dts_candidate *a, const dts_candidate *b) {
     for (int i = 0; i < DTS_AXIS_COUNT; i++) {
         if (a->value[i] != b->value[i]) {
             return a->value[i] < b->value[i] ? -1 : 1;
         }
     }
-    int order = a->value[DTS_AXIS_PARTITION] == DTS_PARTITION_GIVEN ? compare_stages(a->stages, b->stages) : 0;
-    return order != 0 ? order : dts_layer_lists_compare(a->layers, b->layers);
+    return a->value[DTS_AXIS_PARTITION] == DTS_PARTITION_GIVEN ? compare_stages(a->stages, b->stages) : 0;
 }
 
 static const char *schedule_name(int32_t index) {
@@ -142,7 +118,7 @@ static int32_t offload_value(const dts_offload *offload) {
     return level;
 }
 
-bool dts_candidate_of(const dts_scenario_values *base, dts_own_lists *lists, dts_candidate *out) {
+bool dts_candidate_of(const dts_scenario_values *base, dts_stage_list *stages, dts_candidate *out) {
     const dts_parallelism *p = &base->parallelism;
     const dts_job job = dts_scenario_job(base);
     dts_plan plan; /* which has the degrees that were left out */
@@ -154,8 +130,7 @@ bool dts_candidate_of(const dts_scenario_values *base, dts_own_lists *lists, dts
     if (!legal || p->schedule.order != NULL) {
         return false;
     }
-    *lists = (dts_own_lists){.stages = {.layers = p->partition.layers, .count = p->partition.count},
-                             .layers = {.items = p->layers.items, .count = p->layers.count}};
+    *stages = (dts_stage_list){.layers = p->partition.layers, .count = p->partition.count};
     *out = (dts_candidate){.value = {[DTS_AXIS_TENSOR] = (int32_t)plan.tensor,
                                      [DTS_AXIS_PIPELINE] = (int32_t)plan.pipeline,
                                      [DTS_AXIS_CONTEXT] = (int32_t)plan.context,
@@ -169,8 +144,7 @@ bool dts_candidate_of(const dts_scenario_values *base, dts_own_lists *lists, dts
                                      [DTS_AXIS_SHARD_GROUP] = (int32_t)p->shard_group,
                                      [DTS_AXIS_RECOMPUTE] = recompute_value(&base->training.recompute),
                                      [DTS_AXIS_OFFLOAD] = offload_value(&base->offload)},
-                           .stages = p->partition.kind == DTS_PARTITION_GIVEN ? &lists->stages : NULL,
-                           .layers = p->layers.count > 0 ? &lists->layers : NULL};
+                           .stages = p->partition.kind == DTS_PARTITION_GIVEN ? stages : NULL};
     return plan.pipeline == 1 || (plan.method != NULL && dts_candidate_parse(DTS_AXIS_SCHEDULE, plan.method->name,
                                                                              &out->value[DTS_AXIS_SCHEDULE]));
 }
@@ -194,10 +168,6 @@ void dts_candidate_apply(const dts_candidate *candidate, const dts_scenario_valu
     }
     p->schedule = (dts_schedule_choice){.name = schedule_name(v[DTS_AXIS_SCHEDULE])};
     p->data_parallel = v[DTS_AXIS_DATA_PARALLEL];
-    p->layers = (dts_list){0};
-    if (candidate->layers != NULL) {
-        p->layers = (dts_list){.items = candidate->layers->items, .count = candidate->layers->count};
-    }
     p->shard_group = v[DTS_AXIS_SHARD_GROUP];
     out->training.micro_batch = v[DTS_AXIS_MICRO_BATCH];
     out->training.recompute = dts_candidate_recompute(v[DTS_AXIS_RECOMPUTE]);
@@ -246,43 +216,6 @@ static void describe_pipeline(const dts_candidate *candidate, dts_text *out) {
     dts_text_printf(out, "%s) · ", v[DTS_AXIS_ORDER] == DTS_ORDER_TENSOR_PIPELINE_DATA ? ", inside nodes" : "");
 }
 
-/* "0-11 tensor 2 fsdp" */
-static void describe_layers(const dts_layer_list *layers, dts_text *out) {
-    for (size_t i = 0; i < layers->count; i++) {
-        const dts_layer_choice *c = &layers->items[i];
-        dts_text_printf(out, "%s%" PRId64 "-%" PRId64, i == 0 ? " · layers " : ", ", c->layers.first, c->layers.last);
-        if (c->tensor > 0) {
-            dts_text_printf(out, " tensor %" PRId64, c->tensor);
-        }
-        if (c->sharding > 0) {
-            dts_text_printf(out, " %s", data_parallel_names[c->sharding]);
-        }
-        if (c->recompute > 0) {
-            dts_text_printf(out, " recompute %s", recompute_names[c->recompute - 1]);
-        }
-    }
-}
-
-/* "[{layers: 0-11, tensor: 2, sharding: fsdp}]" */
-static void write_layers(const dts_layer_list *layers, dts_text *out) {
-    dts_text_add(out, "[");
-    for (size_t i = 0; layers != NULL && i < layers->count; i++) {
-        const dts_layer_choice *c = &layers->items[i];
-        dts_text_printf(out, "%s{layers: %" PRId64 "-%" PRId64, i > 0 ? ", " : "", c->layers.first, c->layers.last);
-        if (c->tensor > 0) {
-            dts_text_printf(out, ", tensor: %" PRId64, c->tensor);
-        }
-        if (c->sharding > 0) {
-            dts_text_printf(out, ", sharding: %s", data_parallel_names[c->sharding]);
-        }
-        if (c->recompute > 0) {
-            dts_text_printf(out, ", recompute: %s", recompute_names[c->recompute - 1]);
-        }
-        dts_text_add(out, "}");
-    }
-    dts_text_add(out, "]");
-}
-
 static void describe_offload(int32_t level, dts_text *out) {
     const char *between = " · offload ";
     for (int i = 0; i < OFFLOADS; i++) {
@@ -319,9 +252,6 @@ void dts_candidate_describe(const dts_candidate *candidate, const dts_scenario_v
         dts_text_add(out, " · recompute ");
         write_recompute(v[DTS_AXIS_RECOMPUTE], out);
     }
-    if (candidate->layers != NULL) {
-        describe_layers(candidate->layers, out);
-    }
     describe_offload(v[DTS_AXIS_OFFLOAD], out);
 }
 
@@ -329,17 +259,12 @@ const char *dts_candidate_key(dts_layout_axis axis, int index) {
     if (axis == DTS_AXIS_OFFLOAD) {
         return index < OFFLOADS ? offloads[index].key : NULL;
     }
-    if (axis == DTS_AXIS_DATA_PARALLEL && index == 1) {
-        return "parallelism.layers";
-    }
     return index == 0 ? axes[axis].key : NULL;
 }
 
 void dts_candidate_write(const dts_candidate *candidate, dts_layout_axis axis, int index, dts_text *out) {
     int32_t value = candidate->value[axis];
-    if (axis == DTS_AXIS_DATA_PARALLEL && index == 1) {
-        write_layers(candidate->layers, out);
-    } else if (axis == DTS_AXIS_OFFLOAD) {
+    if (axis == DTS_AXIS_OFFLOAD) {
         static const char *const targets[] = {"none", "cpu", "nvme"};
         dts_text_add(out, targets[dts_offload_target_of(value, offloads[index].bit)]);
     } else if (axis == DTS_AXIS_SCHEDULE) {
@@ -355,17 +280,11 @@ void dts_candidate_write(const dts_candidate *candidate, dts_layout_axis axis, i
     }
 }
 
-bool dts_candidate_usual(const dts_candidate *candidate, dts_layout_axis axis, int index) {
-    if (axis == DTS_AXIS_DATA_PARALLEL && index == 1) {
-        return candidate->layers == NULL;
-    }
+bool dts_candidate_usual(const dts_candidate *candidate, dts_layout_axis axis) {
     return (axis == DTS_AXIS_SHARD_GROUP || axis == DTS_AXIS_OFFLOAD) && candidate->value[axis] == 0;
 }
 
 bool dts_candidate_differs(const dts_candidate *a, const dts_candidate *b, dts_layout_axis axis, int index) {
-    if (axis == DTS_AXIS_DATA_PARALLEL && index == 1) {
-        return dts_layer_lists_compare(a->layers, b->layers) != 0;
-    }
     int32_t mask = axis == DTS_AXIS_OFFLOAD ? dts_offload_level(offloads[index].bit, offloads[index].bit) : -1;
     bool lists = axis == DTS_AXIS_PARTITION && a->stages != NULL && b->stages != NULL;
     return lists ? compare_stages(a->stages, b->stages) != 0 : ((a->value[axis] ^ b->value[axis]) & mask) != 0;

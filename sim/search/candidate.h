@@ -60,23 +60,13 @@ typedef struct dts_stage_list {
     size_t count;
 } dts_stage_list;
 
-/* parallelism.layers; as stages. */
-typedef struct dts_layer_list {
-    dts_layer_choice *items;
-    size_t count;
-} dts_layer_list;
-
 typedef struct dts_candidate {
     int32_t value[DTS_AXIS_COUNT];
-    const dts_layer_list *layers; /* NULL: all layers are alike; borrowed */
     const dts_stage_list *stages; /* where the partition is DTS_PARTITION_GIVEN; borrowed */
 } dts_candidate;
 
 /* Replicas that the degrees leave of the scenario's GPUs. */
 int64_t dts_candidate_data(const dts_candidate *candidate, const dts_scenario_values *base);
-
-/* Of their choices, one after another; NULL is an empty list. */
-int dts_layer_lists_compare(const dts_layer_list *a, const dts_layer_list *b);
 
 /* A total order, so that no answer depends on who came first. */
 int dts_candidate_compare(const dts_candidate *a, const dts_candidate *b);
@@ -84,15 +74,9 @@ int dts_candidate_compare(const dts_candidate *a, const dts_candidate *b);
 /* The scenario with the candidate's plan; borrows base's strings and lists. */
 void dts_candidate_apply(const dts_candidate *candidate, const dts_scenario_values *base, dts_scenario_values *out);
 
-/* What the candidate of a scenario's own plan points to; the lists' items are the scenario's. */
-typedef struct dts_own_lists {
-    dts_stage_list stages;
-    dts_layer_list layers;
-} dts_own_lists;
-
-/* The candidate of the scenario's own plan; false: it is illegal, or has an order of passes of its own
- * (parallelism.schedule names a file), which no candidate says. */
-bool dts_candidate_of(const dts_scenario_values *base, dts_own_lists *lists, dts_candidate *out);
+/* The candidate of the scenario's own plan, which may point to stages; false: it is illegal, or has an order of passes
+ * of its own (parallelism.schedule names a file), which no candidate says. */
+bool dts_candidate_of(const dts_scenario_values *base, dts_stage_list *stages, dts_candidate *out);
 
 /* Is the candidate the same plan in the other order of ranks (twins.c)? */
 bool dts_candidate_has_twin(const dts_candidate *candidate, const dts_scenario_values *base);
@@ -100,14 +84,14 @@ bool dts_candidate_has_twin(const dts_candidate *candidate, const dts_scenario_v
 /* "tensor 8 · pipeline 4 × 2 (interleaved-1f1b) · zero1 16 · micro 1 · recompute selective" */
 void dts_candidate_describe(const dts_candidate *candidate, const dts_scenario_values *base, dts_text *out);
 
-/* The scenario key of an axis, and its value there as YAML; the offload axis has four keys (index 0 … 3), that of
- * sharding two (parallelism.layers is the second), the others one. NULL: no more. */
+/* The scenario key of an axis, and its value there as YAML; the offload axis has four keys (index 0 … 3), the others
+ * one. NULL: no more. */
 const char *dts_candidate_key(dts_layout_axis axis, int index);
 void dts_candidate_write(const dts_candidate *candidate, dts_layout_axis axis, int index, dts_text *out);
 
+/* Has an axis its usual value, which need not be told? */
+bool dts_candidate_usual(const dts_candidate *candidate, dts_layout_axis axis);
 /* Does key `index` of an axis have different values? How many keys do, of all axes. */
-/* Has key `index` of an axis its usual value, which need not be told? */
-bool dts_candidate_usual(const dts_candidate *candidate, dts_layout_axis axis, int index);
 bool dts_candidate_differs(const dts_candidate *a, const dts_candidate *b, dts_layout_axis axis, int index);
 int dts_candidate_distance(const dts_candidate *a, const dts_candidate *b);
 

@@ -1,24 +1,18 @@
-/* A choice of recomputation for each layer, by dynamic programming (layer_dp.h).
+/* How many layers are recomputed, and how many each stage has.
  *
  * Exhaustive search recomputes all layers alike. Here every layout that it would look at gets the fewest recomputed
- * layers with which it fits: for each class of ranks, the layers of a chunk choose between keeping their activations
- * and running again, under what memory is left of parameters, gradients, states and the ends of the model. The plan
- * writes that as {first: n}, so recomputed layers come before the others, and all chunks have as many as the tightest
- * needs.
+ * layers with which it fits, under what memory is left of parameters, gradients, states and the ends of the model. The
+ * plan writes that as {first: n}, so recomputed layers come before the others, and all chunks have as many as the
+ * tightest class of ranks needs.
  *
- * And pipelines of one chunk a rank are cut anew (stage_dp.h): each stage with so many layers has its time and memory
- * by the closed forms of its own rank (what is in flight falls from the first stage to the last), and the plan writes
- * the cut as parallelism.partition: [..].
- *
- * Tensor degree, sharding and recomputation of single layers are in mix.c.
- */
+ * Pipelines of one chunk a rank are cut anew by dynamic programming (stage_dp.h): each stage with so many layers has
+ * its time and memory by the closed forms of its own rank (what is in flight falls from the first stage to the last),
+ * and the plan writes the cut as parallelism.partition: [..]. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "search/layer_dp.h"
 #include "search/layouts.h"
-#include "search/mix.h"
 #include "search/stage_dp.h"
 
 enum { LAYOUTS_MOST = 2048, CUT_MOST = 128 };
@@ -60,48 +54,27 @@ static double most_in_flight(const built *b, int class) {
     return most;
 }
 
-/* The fewest recomputed layers of a chunk with which a class of ranks fits; -1: none. */
-static dts_status fewest(const dts_search_context *c, const built *b, const dts_candidate *candidate, int class,
-                         dts_arena *arena, int *out) {
-    enum { AGAIN, KEEP, WAYS };
+/* The fewest recomputed layers of a chunk with which a class of ranks fits; -1: not even with all of them. */
+static int fewest(const dts_search_context *c, const built *b, const dts_candidate *candidate, int class) {
     dts_layer_terms t;
     dts_frame_layer_terms(&b->frame, candidate, class, most_in_flight(b, class), &t);
-    dts_layer_cost *costs = dts_arena_array(arena, (size_t)t.layers * WAYS, sizeof *costs);
-    if (costs == NULL) {
-        return DTS_NOMEM;
+    for (int again = 0; again <= t.layers; again++) {
+        const double passing_B = fmax(again > 0 ? t.repeated_transient_B : 0, again < t.layers ? t.transient_B : 0);
+        if (t.fixed_B + again * t.checkpoint_B + (t.layers - again) * t.kept_B + passing_B <= c->capacity_B) {
+            return again;
+        }
     }
-    for (int layer = 0; layer < t.layers; layer++) {
-        costs[layer * WAYS + AGAIN] =
-            (dts_layer_cost){.time_s = t.repeat_s, .kept_B = t.checkpoint_B, .transient_B = t.repeated_transient_B};
-        costs[layer * WAYS + KEEP] = (dts_layer_cost){.kept_B = t.kept_B, .transient_B = t.transient_B};
-    }
-    /* from a layer that is kept to one that is repeated: the plan cannot say it */
-    static const double transitions[WAYS * WAYS] = {0, 0, INFINITY, 0};
-    const dts_layer_problem problem = {.layers = (size_t)t.layers,
-                                       .strategies = WAYS,
-                                       .costs = costs,
-                                       .transition_s = transitions,
-                                       .capacity_B = c->capacity_B - t.fixed_B};
-    dts_layer_solution *solutions = NULL;
-    size_t count = 0;
-    dts_status status = dts_layer_dp(&problem, arena, &solutions, &count);
-    *out = count > 0 ? 0 : -1;
-    for (int layer = 0; count > 0 && layer < t.layers; layer++) {
-        *out += solutions[0].choice[layer] == AGAIN;
-    }
-    return status;
+    return -1;
 }
 
-/* Gives the candidate its layers' choice; *fits: there is one. */
-static dts_status choose(const dts_search_context *c, const built *b, dts_candidate *candidate, dts_arena *arena,
-                         bool *fits) {
+/* Gives the candidate as many recomputed layers as it needs; false: it fits with none. */
+static bool choose(const dts_search_context *c, const built *b, dts_candidate *candidate) {
     int most = 0, layers = 0;
-    dts_status status = DTS_OK;
-    *fits = true;
-    for (int i = 0; i < b->frame.class_count && status == DTS_OK && *fits; i++) {
-        int needed = 0;
-        status = fewest(c, b, candidate, i, arena, &needed);
-        *fits = needed >= 0;
+    for (int i = 0; i < b->frame.class_count; i++) {
+        const int needed = fewest(c, b, candidate, i);
+        if (needed < 0) {
+            return false;
+        }
         most = needed > most ? needed : most;
         int chunk = (int)ceil(b->frame.classes[i].layers / (double)b->frame.chunks);
         layers = chunk > layers ? chunk : layers;
@@ -109,7 +82,7 @@ static dts_status choose(const dts_search_context *c, const built *b, dts_candid
     candidate->value[DTS_AXIS_RECOMPUTE] = most == 0        ? DTS_RECOMPUTE_NONE
                                            : most >= layers ? DTS_RECOMPUTE_FULL
                                                             : DTS_CANDIDATE_FIRST + most;
-    return status;
+    return true;
 }
 
 static int by_candidate(const void *a, const void *b) {
@@ -139,12 +112,8 @@ static dts_status add_layout(const dts_search_context *c, dts_candidate candidat
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
     dts_diag *refusal = dts_diag_new();
     built b = {0};
-    bool fits = false;
     dts_status status = arena == NULL || refusal == NULL ? DTS_NOMEM : build(c, &candidate, arena, &b, refusal);
-    if (status == DTS_OK) {
-        status = choose(c, &b, &candidate, arena, &fits);
-    }
-    if (status == DTS_OK && fits) {
+    if (status == DTS_OK && choose(c, &b, &candidate)) {
         dts_estimate estimate = dts_frame_estimate(&b.frame, &candidate, b.plan.method, b.moments);
         dts_top_add(list, dts_layouts_score(c, &estimate), &candidate, &estimate);
     }
@@ -253,9 +222,8 @@ static dts_status cut_best(dts_search_context *c, dts_top *list, dts_diag *diag)
 static dts_status run(dts_search_context *c, dts_diag *diag) {
     size_t limit = dts_layouts_limit(c);
     dts_candidate *layouts = calloc(LAYOUTS_MOST, sizeof *layouts);
-    dts_top list = {0}, mixed = {0};
+    dts_top list = {0};
     dts_status status = layouts == NULL ? DTS_NOMEM : dts_top_new((size_t)2 * LAYOUTS_MOST, &list);
-    status = status == DTS_OK ? dts_top_new(LAYOUTS_MOST, &mixed) : status;
     status = status == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
     size_t count = status == DTS_OK ? layouts_of(c, layouts) : 0;
     bool free_choice = !c->search->space.axes[DTS_AXIS_RECOMPUTE].given;
@@ -265,29 +233,20 @@ static dts_status run(dts_search_context *c, dts_diag *diag) {
     if (status == DTS_OK && !c->search->space.axes[DTS_AXIS_PARTITION].given) {
         status = cut_best(c, &list, diag);
     }
-    status = status == DTS_OK ? dts_mix_layers(c, &mixed, diag) : status;
     for (size_t i = 0; i < c->best.count && status == DTS_OK; i++) { /* and all layers alike */
         dts_top_add(&list, c->best.items[i].score, &c->best.items[i].candidate, &c->best.items[i].estimate);
     }
-    const size_t before = c->search->count, all = limit == SIZE_MAX ? SIZE_MAX - before : limit - before;
-    const struct {
-        const dts_top *list;
-        size_t until; /* of all simulations; what is left is for moves */
-    } shares[] = {{&c->best, all / 3}, {&list, all / 2}, {&mixed, all / 4 * 3}};
-    for (size_t i = 0; i < sizeof shares / sizeof shares[0] && status == DTS_OK; i++) {
-        status = dts_layouts_simulate_list(c, shares[i].list, before + shares[i].until, diag);
-    }
-    status = status == DTS_OK ? dts_mix_move(c, limit, diag) : status;
+    const size_t before = c->search->count, third = (limit - before) / 3; /* for what exhaustive search looks at */
+    status = status == DTS_OK ? dts_layouts_simulate_list(c, &c->best, before + third, diag) : status;
     status = status == DTS_OK ? dts_layouts_simulate_list(c, &list, limit, diag) : status;
     dts_top_free(&list);
-    dts_top_free(&mixed);
     free(layouts);
     return status;
 }
 
 const dts_search_method dts_method_dp = {
     .name = "dp",
-    .summary = "as exhaustive, with choices for each layer, and stages cut by time and memory",
+    .summary = "as exhaustive, with some layers recomputed, and stages cut by time and memory",
     .run = run,
-    .by_layer = true,
+    .cuts_stages = true,
 };

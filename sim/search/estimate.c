@@ -534,56 +534,5 @@ void dts_frame_layer_terms(const dts_frame *frame, const dts_candidate *candidat
                              .kept_B = in_flight * saved_B,
                              .checkpoint_B = in_flight * frame->costs.boundary_B,
                              .transient_B = c->layers_peak_B,
-                             .repeated_transient_B = c->layers_peak_B + saved_B,
-                             .repeat_s = c->layers > 0 ? k.microbatches * chunks * c->full_s / c->layers : 0};
-}
-
-void dts_frame_layer_share(const dts_frame *frame, const dts_candidate *candidate, const dts_rank_class *layers,
-                           double in_flight, dts_layer_share *out) {
-    dts_case k = case_make(frame, candidate);
-    const dts_rank_collectives *x = &layers->collectives;
-    const double repeats_s = k.recompute == DTS_CASE_FULL
-                                 ? layers->full_s
-                                 : (k.recompute == DTS_CASE_SELECTIVE ? layers->selective[k.selection].chain_s : 0);
-    const double backward_s = layers->backward_s + repeats_s;
-    const double chain_s = layers->forward_s + backward_s, m = k.microbatches;
-    double host_s = 0;
-    *out = (dts_layer_share){
-        .time_s = m * chain_s + step_s(&k, layers, &host_s),
-        .backward = chain_s > 0 ? backward_s / chain_s / m : 0,
-        .kept_B = dts_case_static_B(&k, layers) + in_flight * dts_case_kept_B(&k, layers, layers->layers),
-        .transient_B = layers->saved_B + dts_case_transient_B(&k, layers) + dts_case_communication_B(&k, layers)};
-    const double units = fmax(layers->layers, 1);
-    switch (dts_plan_replicates(k.plan) ? (dts_data_parallel)k.kind : DTS_DP_SINGLE_PROCESS) {
-        case DTS_DP_SINGLE_PROCESS:
-            break;
-        case DTS_DP_DDP:
-            out->tail_s = x->reduce_s;
-            break;
-        case DTS_DP_ZERO1: {
-            const bool owned = dts_case_owns_tensors(&k);
-            out->tail_s = owned ? x->reduce_s : x->scatter_s;
-            out->time_s += owned ? x->broadcast_s : x->gather_s; /* layers of two styles: not beside forward */
-            break;
-        }
-        case DTS_DP_ZERO2:
-            out->beside_s = m * x->scatter_s;
-            out->time_s += x->gather_s;
-            break;
-        case DTS_DP_ZERO3:
-        case DTS_DP_FSDP: {
-            const double gathers = dts_plan_reshards(k.plan) ? 2 : 1;
-            const double scatter_s =
-                layers->layers > 0 ? x->unit_scatter_s[k.fsdp][k.hybrid] : x->root_scatter_s[k.fsdp][k.hybrid];
-            if (layers->layers > 0 || layers->ends > 0) {
-                const double gather_s = layers->layers > 0 ? x->unit_gather_s[k.hybrid] : x->root_gather_s[k.hybrid];
-                out->beside_s = m * units * (gathers * gather_s + scatter_s);
-            } else { /* nothing hides the root's gathers */
-                const double times = (dts_case_stays_whole(&k) ? 1 : m) * (dts_case_regathers_root(&k, layers) ? 2 : 1);
-                out->time_s += times * x->root_gather_s[k.hybrid];
-                out->beside_s = m * scatter_s;
-            }
-            break;
-        }
-    }
+                             .repeated_transient_B = c->layers_peak_B + saved_B};
 }

@@ -196,9 +196,6 @@ static void write_document(const dts_search_request *request, const dts_candidat
                            dts_text *settings) {
     for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
         for (int i = 0; dts_candidate_key((dts_layout_axis)axis, i) != NULL; i++) {
-            if (axis == DTS_AXIS_DATA_PARALLEL && i > 0 && candidate->layers == NULL) {
-                continue; /* as stores know it from before there were any */
-            }
             dts_text_printf(settings, "%s%s=", settings->length > 0 ? " " : "",
                             dts_candidate_key((dts_layout_axis)axis, i));
             dts_candidate_write(candidate, (dts_layout_axis)axis, i, settings);

@@ -168,28 +168,15 @@ void dts_frame_stage(const dts_frame *frame, int rank, const dts_chunk *chunk, d
 void dts_class_estimate(const dts_frame *frame, const dts_candidate *candidate, const dts_schedule_method *method,
                         const dts_rank_class *c, const dts_moments *moments, double *busy_s, double *memory_B);
 
-/* What each layer of a chunk of a rank class adds: the terms of a choice of recomputation for each. */
+/* What each layer of a chunk of a rank class adds, kept or repeated. */
 typedef struct dts_layer_terms {
     int layers;                  /* of a chunk */
     double fixed_B;              /* beside the layers' activations */
     double kept_B, checkpoint_B; /* a layer's activations in flight: kept, or its input only */
     double transient_B, repeated_transient_B;
-    double repeat_s; /* running the layer again, all microbatches */
 } dts_layer_terms;
 
 void dts_frame_layer_terms(const dts_frame *frame, const dts_candidate *candidate, int class, double in_flight,
                            dts_layer_terms *out);
-
-/* What layers of a rank add to an iteration, by the same closed forms. */
-typedef struct dts_layer_share {
-    double time_s;   /* chains of all microbatches, and the step */
-    double beside_s; /* transfers beside the chains of all microbatches: gathered and scattered units */
-    double tail_s;   /* beside the last backward: buckets */
-    double backward; /* of the chains, the part of the last backward */
-    double kept_B, transient_B;
-} dts_layer_share;
-
-void dts_frame_layer_share(const dts_frame *frame, const dts_candidate *candidate, const dts_rank_class *layers,
-                           double in_flight, dts_layer_share *out);
 
 #endif

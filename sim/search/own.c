@@ -39,7 +39,7 @@ dts_candidate dts_layouts_settled(const dts_search_context *c, const dts_candida
 void dts_layouts_find_own(dts_search_context *c) {
     const dts_layout_space *space = &c->search->space;
     dts_candidate own;
-    c->has_own = !c->request->only_here && dts_candidate_of(c->request->base, &c->search->own_lists, &own);
+    c->has_own = !c->request->only_here && dts_candidate_of(c->request->base, &c->search->own_stages, &own);
     if (c->has_own) {
         c->own.candidate = dts_layouts_settled(c, &own);
     }

@@ -150,9 +150,9 @@ struct dts_search {
     long chosen;                            /* index of the best that fits and is accepted; DTS_NOWHERE: none */
     long baselines[DTS_RULE_COUNT];         /* index of the finding, DTS_NOWHERE: no such plan is legal */
     dts_shortage shortages[DTS_RULE_COUNT]; /* of those that do not fit */
-    long own;                /* the scenario's own plan: index of the finding; DTS_NOWHERE: not looked at */
-    dts_own_lists own_lists; /* of the scenario's own plan */
-    dts_remedy remedy;       /* where nothing fits */
+    long own;                  /* the scenario's own plan: index of the finding; DTS_NOWHERE: not looked at */
+    dts_stage_list own_stages; /* of the scenario's own plan */
+    dts_remedy remedy;         /* where nothing fits */
     dts_search_counts counts;
     dts_disagreement disagreement; /* closed form against simulation, coarse or in full */
     dts_disagreement closed;       /* closed form against simulation in full */
@@ -171,7 +171,7 @@ typedef struct dts_search_context dts_search_context; /* layouts.h: what a metho
 typedef struct dts_search_method {
     const char *name, *summary;
     dts_status (*run)(dts_search_context *context, dts_diag *diag);
-    bool by_layer; /* chooses recomputation for each layer, and layers for each stage */
+    bool cuts_stages; /* chooses how many layers are recomputed, and how many each stage has */
 } dts_search_method;
 
 extern const dts_search_method *const dts_search_methods[];

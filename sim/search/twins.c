@@ -5,8 +5,7 @@
  *     (t + T·(c + C·x)) / g,     x = d + D·p or p + P·d
  * and where g divides T·C this is x · T·C/g + (t + T·c) / g: each pair of d and p has nodes of its own, in either
  * order. So the orders differ in the names of nodes only, and one simulation serves both, bit for bit
- * (tests/unit/search/test_twins.c). Not where nodes are told apart, and not where some layers have a tensor degree of
- * their own. */
+ * (tests/unit/search/test_twins.c). Not where nodes are told apart. */
 #include "search/layouts.h"
 
 static bool nodes_are_alike(const dts_cluster *cluster) {
@@ -16,8 +15,7 @@ static bool nodes_are_alike(const dts_cluster *cluster) {
 bool dts_candidate_has_twin(const dts_candidate *candidate, const dts_scenario_values *base) {
     const int32_t *v = candidate->value;
     const int64_t together = (int64_t)v[DTS_AXIS_TENSOR] * v[DTS_AXIS_CONTEXT];
-    return together % dts_cluster_joined(&base->cluster) == 0 && candidate->layers == NULL &&
-           nodes_are_alike(&base->cluster);
+    return together % dts_cluster_joined(&base->cluster) == 0 && nodes_are_alike(&base->cluster);
 }
 
 bool dts_layouts_twin(const dts_search_context *c, const dts_candidate *candidate, dts_candidate *out) {

@@ -31,11 +31,11 @@ typedef struct drawn {
     bool jitters;          /* of these, what is drawn */
     bool nvme;
     bool adapts;          /* adapters */
-    bool relaid;          /* layers of another tensor degree */
     bool loads;           /* data */
     bool windows, beside; /* of attention; attention and feed-forward block side by side */
     bool ordered;         /* the schedule is made for the times of this hardware */
     bool fitted;          /* it, or the partition */
+    bool uneven;          /* stages have as many layers as a list says */
     const char *parallel; /* parallelism.data_parallel */
     const char *schedule;
     const char *stack;
@@ -219,8 +219,7 @@ static inline bool may_offload(const drawn *d) {
 static inline const char *pick_optimizer(drawn *d) {
     const char *name = PICK_NAME(d, "sgd", "adam", "sgd-momentum", "adamw", "adafactor", "adafactor-momentum",
                                  "adamw-8bit", "lion", "lamb");
-    const bool zero2 = is_parallel(d, "zero2") || strstr(d->keys[PARALLELISM], "zero2") != NULL; /* or single layers */
-    const bool muon = !zero2 && strstr(d->keys[OFFLOAD], "optimizer: ") == NULL;
+    const bool muon = !is_parallel(d, "zero2") && strstr(d->keys[OFFLOAD], "optimizer: ") == NULL;
     return muon && (strcmp(name, "lion") == 0 || strcmp(name, "lamb") == 0) && d->microbatches > 2 ? "muon" : name;
 }
 
@@ -348,31 +347,23 @@ static inline void draw_sync(drawn *d) {
     say(d, PARALLELISM, "gradient_sync: %s", PICK_NAME(d, "step", "microbatch", "flush"));
 }
 
-static inline bool may_choose_layers(const drawn *d) {
-    const char *training = d->keys[TRAINING];
-    bool shared = strcmp(d->stack, "pytorch-1.11") == 0 && d->pipeline > 1;
-    bool several = strstr(training, "recompute") != NULL && strstr(training, "recompute: selective") == NULL &&
-                   strstr(training, "modules") == NULL &&
-                   strstr(training, "recompute: full") == NULL; /* layers to a checkpoint, or all of a chunk */
-    return !shared && !is_parallel(d, "dp") && !d->infers && !d->both && !d->adapts && d->keys[OFFLOAD][0] == '\0' &&
-           strstr(d->stack, "cuda_graphs") == NULL && strstr(d->keys[PARALLELISM], "fsdp_unit") == NULL &&
-           strstr(d->keys[PARALLELISM], "gradient_sync") == NULL && !several;
+static inline void draw_uneven(drawn *d) {
+    d->uneven = true;
 }
 
-/* The first layer does otherwise: shards, recomputes, or has twice the tensor degree. */
-static inline void draw_layers(drawn *d) {
-    bool routes = strstr(d->keys[MODEL], "experts") == NULL || d->sequence;
-    bool wider = d->data % 2 == 0 && d->per_node % (2 * d->tensor) == 0 && d->heads % (2 * d->tensor) == 0 && routes &&
-                 PICK(d, 0, 1) == 1;
-    d->relaid = wider;
-    if (wider) {
-        say(d, PARALLELISM, "layers: [{layers: 0, tensor: %d}]", 2 * d->tensor);
-    } else if (PICK(d, 0, 1) == 1 && strstr(d->keys[TRAINING], "recompute") == NULL) {
-        say(d, PARALLELISM, "layers: [{layers: 0, recompute: %s}]", PICK_NAME(d, "none", "selective", "full"));
-    } else {
-        say(d, PARALLELISM, "layers: [{layers: 0, sharding: %s}]",
-            PICK_NAME(d, "ddp", "zero1", "zero2", "zero3", "fsdp"));
+/* "[1, 2, 2, 3]" where the first stage can spare a layer for the last. */
+static inline void say_partition(drawn *d, const char *otherwise) {
+    const int stages = d->pipeline * d->chunks, each = d->layers / stages;
+    if (!d->uneven || each == 1) {
+        say(d, PARALLELISM, "partition: %s", otherwise);
+        return;
     }
+    char list[64];
+    int end = snprintf(list, sizeof list, "%d", each - 1);
+    for (int i = 1; i < stages; i++) {
+        end += snprintf(list + end, sizeof list - (size_t)end, ", %d", each + (i == stages - 1));
+    }
+    say(d, PARALLELISM, "partition: [%s]", list);
 }
 
 /* A loader that keeps up, and one that does not. */
@@ -384,7 +375,7 @@ static inline void draw_input(drawn *d) {
 }
 
 static inline bool may_differ(const drawn *d) {
-    return d->nodes * d->per_node <= 16 && !is_parallel(d, "dp") && !d->relaid;
+    return d->nodes * d->per_node <= 16 && !is_parallel(d, "dp");
 }
 
 /* The first GPU, or the last node's network; and what is drawn for each kernel or GPU. */
@@ -473,8 +464,7 @@ static inline bool may_flush(const drawn *d) {
 
 /* Of one microbatch or of several; what is reduced with each is another technique, rarely drawn with this one. */
 static inline void draw_flushes(drawn *d) {
-    const char *keys = d->keys[PARALLELISM];
-    if (may_choose_sync(d) && strstr(keys, "gradient_sync") == NULL && strstr(keys, "layers") == NULL) {
+    if (may_choose_sync(d) && strstr(d->keys[PARALLELISM], "gradient_sync") == NULL) {
         draw_sync(d);
     }
     say(d, PARALLELISM, "flushes: %d", PICK(d, 2, d->microbatches, d->microbatches / 2));
@@ -504,7 +494,7 @@ static const technique techniques[] = {
     {"CUDA graphs", 3, may_capture, draw_graphs},
     {"adapters", 3, may_adapt, draw_adapters},
     {"moments of reduction", 4, may_choose_sync, draw_sync},
-    {"single layers", 8, may_choose_layers, draw_layers},
+    {"uneven stages", 8, is_pipelined, draw_uneven},
     {"data loading", 6, always, draw_input},
     {"stragglers", 8, may_differ, draw_stragglers},
     {"replayed allocator", 6, always, draw_allocator},
@@ -580,7 +570,8 @@ static inline drawn draw(uint64_t seed) {
         pick_optimizer(&d));
     bool balanced = PICK(&d, 0, 0, 1) == 1;
     d.fitted = (d.ordered || balanced) && d.pipeline > 1;
-    say(&d, PARALLELISM, "partition: %s, data_parallel: %s", balanced ? "balanced" : "uniform", d.parallel);
+    say_partition(&d, balanced ? "balanced" : "uniform");
+    say(&d, PARALLELISM, "data_parallel: %s", d.parallel);
     write_scenario(&d);
     return d;
 }

@@ -368,10 +368,6 @@ static void json_family(dts_json *json, cJSON *list, const dts_advice *a, int fa
     for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
         const char *key;
         for (int i = 0; (key = dts_candidate_key((dts_layout_axis)axis, i)) != NULL; i++) {
-            if (axis != DTS_AXIS_OFFLOAD && axis != DTS_AXIS_SHARD_GROUP &&
-                dts_candidate_usual(&c->candidate, (dts_layout_axis)axis, i)) {
-                continue;
-            }
             dts_text value = {0};
             dts_candidate_write(&c->candidate, (dts_layout_axis)axis, i, &value);
             dts_json_string(json, settings, key, dts_text_string(&value));

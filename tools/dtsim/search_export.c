@@ -98,14 +98,14 @@ static dts_status find_obstacle(const dts_search_export *e, const dts_candidate 
 /* Plans of a shape that was asked for have the same answer: a scenario is loaded for each shape, not for each plan. */
 static dts_status ask(dts_search_export *e, const dts_candidate *candidate, dts_export_obstacle *out) {
     const dts_export_shape shape = shape_of(e, candidate);
-    for (size_t i = 0; candidate->layers == NULL && i < e->known_count; i++) {
+    for (size_t i = 0; i < e->known_count; i++) {
         if (memcmp(&e->known[i].shape, &shape, sizeof shape) == 0) {
             *out = e->known[i].obstacle;
             return DTS_OK;
         }
     }
     const dts_status status = find_obstacle(e, candidate, out);
-    if (status != DTS_OK || candidate->layers != NULL || candidate->stages != NULL) {
+    if (status != DTS_OK || candidate->stages != NULL) {
         return status == DTS_NOMEM ? dts_diag_nomem(e->tool->diag) : status;
     }
     dts_export_known *known = dts_array_room(e->known, &e->known_capacity, e->known_count + 1, sizeof *known);

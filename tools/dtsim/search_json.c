@@ -11,7 +11,7 @@ void dts_search_json_settings(dts_json *json, cJSON *object, const dts_candidate
     dts_json_integer(json, settings, "parallelism.data", dts_candidate_data(candidate, base));
     for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
         for (int i = 0; dts_candidate_key((dts_layout_axis)axis, i) != NULL; i++) {
-            bool silent = axis != DTS_AXIS_OFFLOAD && dts_candidate_usual(candidate, (dts_layout_axis)axis, i);
+            bool silent = axis != DTS_AXIS_OFFLOAD && dts_candidate_usual(candidate, (dts_layout_axis)axis);
             if (!silent) {
                 dts_text_clear(&text);
                 dts_candidate_write(candidate, (dts_layout_axis)axis, i, &text);

@@ -280,16 +280,16 @@ size_t dts_search_overrides(const dts_candidate *candidate, const dts_scenario_v
                             dts_override *out, size_t most) {
     const dts_place place = {.file = "search"};
     dts_candidate own;
-    dts_own_lists lists;
-    const bool has_own = dts_candidate_of(base, &lists, &own);
+    dts_stage_list stages;
+    const bool has_own = dts_candidate_of(base, &stages, &own);
     size_t count = 0;
     out[count++] = (dts_override){.key = "parallelism.data",
                                   .value = dts_arena_printf(arena, "%" PRId64, dts_candidate_data(candidate, base)),
                                   .place = place};
     for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
         for (int i = 0; dts_candidate_key((dts_layout_axis)axis, i) != NULL && count < most; i++) {
-            if (dts_candidate_usual(candidate, (dts_layout_axis)axis, i) &&
-                (!has_own || dts_candidate_usual(&own, (dts_layout_axis)axis, i))) {
+            if (dts_candidate_usual(candidate, (dts_layout_axis)axis) &&
+                (!has_own || dts_candidate_usual(&own, (dts_layout_axis)axis))) {
                 continue; /* as usual, also in the scenario: nothing to say */
             }
             dts_text value = {0};
@@ -376,9 +376,9 @@ void dts_search_method_text(const dts_search *search, const dts_style *style, dt
     const dts_search_method *method = dts_search_method_find(search->method);
     dts_text_clear(&line);
     dts_text_printf(&line, "Not searched: %s%s%s%sprecision, the software's own settings (--set changes them).",
-                    method->by_layer ? "strategies of single operators (--space soap), "
-                                     : "tensor degree, sharding and recomputation of single layers, lists of layers "
-                                       "for stages (--method dp), strategies of single operators (--space soap), ",
+                    method->cuts_stages ? "strategies of single operators (--space soap), "
+                                        : "lists of layers for stages (--method dp), strategies of single operators "
+                                          "(--space soap), ",
                     search->space.axes[DTS_AXIS_EXPERT].count > 1 ? "tensor parallelism of experts, " : "",
                     search->space.axes[DTS_AXIS_OFFLOAD].given ? "" : "offloaded parameters without gradients, ",
                     leaves_drives_out(search) ? "drives (offload.pin_memory: false), " : "");

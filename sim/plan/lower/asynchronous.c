@@ -58,7 +58,7 @@ void dts_stash_use(dts_builder *b, const dts_stage *stage, int64_t microbatch) {
 /* Memory of the versions when the update that follows the backward of microbatch begins. */
 static void turn_version(dts_builder *b, dts_stage *stage, int64_t microbatch, dts_id update) {
     shelf *s = &b->stash->shelves[stage->index];
-    double version_B = dts_stage_parameters(b, stage) * b->plan->storage.parameter_B;
+    double version_B = dts_stage_parameters(stage) * b->plan->storage.parameter_B;
     int64_t used = s->version_of[microbatch];
     s->users[used]--;
     if (used != s->current && s->users[used] == 0) {

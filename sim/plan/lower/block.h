@@ -92,8 +92,8 @@ bool dts_brief_joins(struct dts_builder *b, struct dts_stage *stage, int64_t cou
 
 /* Is what a stage receives gathered as a part of the pass that takes it? */
 bool dts_brief_gathers_inside(const struct dts_builder *b);
-/* It is: bytes, before the pass that comes next. */
-void dts_brief_gather(struct dts_builder *b, struct dts_stage *stage, double bytes);
+/* The pass that comes next begins with a gather that takes so long. */
+void dts_brief_gather(const struct dts_builder *b, struct dts_stage *stage, dts_time gather);
 
 /* Issues a collective that waits for the last one of the block before: true where the host is known to have done so by
  * then, and no task is needed for it. */

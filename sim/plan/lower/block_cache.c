@@ -257,8 +257,8 @@ static void put_environment(bytes *to, const dts_builder *b) {
     /* how many there are of what a block is one of */
     static const char *const of_cluster[] = {"name", "nodes", NULL};
     static const char *const of_training[] = {"global_batch", NULL};
-    static const char *const of_parallelism[] = {"data",  "pipeline",    "virtual_stages", "schedule", "partition",
-                                                 "order", "shard_group", "layers",         NULL};
+    static const char *const of_parallelism[] = {"data",      "pipeline", "virtual_stages", "schedule",
+                                                 "partition", "order",    "shard_group",    NULL};
     const dts_plan *plan = b->plan;
     const dts_job *job = &plan->job;
     put_struct(to, &dts_model_schema, job->model, NULL);
@@ -322,7 +322,7 @@ static dts_status number_of(dts_block_cache *cache, const bytes *what, uint32_t 
 }
 
 dts_status dts_block_environment(dts_block_cache *cache, dts_builder *b) {
-    if (b->style == 0 && size_of(cache) > cache->most_B && start_afresh(cache) != DTS_OK) {
+    if (size_of(cache) > cache->most_B && start_afresh(cache) != DTS_OK) {
         return dts_diag_nomem(b->diag);
     }
     bytes now = {0};

@@ -59,21 +59,13 @@ bool dts_brief_joins(dts_builder *b, dts_stage *stage, int64_t count, dts_time a
     return true;
 }
 
-void dts_brief_gather(dts_builder *b, dts_stage *stage, double bytes) {
-    if (stage->gather_B != bytes || stage->gather_style != b->style) {
-        dts_transfer transfer = {0};
-        dts_lower_transfer(b->plan, stage->index, DTS_GROUP_TENSOR, DTS_ALL_GATHER, bytes, &transfer);
-        stage->gather = dts_time_from_s(transfer.alone_s);
-        stage->gather_B = bytes;
-        stage->gather_style = b->style;
-    }
-    stage->gathers = stage->gather;
+void dts_brief_gather(const dts_builder *b, dts_stage *stage, dts_time gather) {
+    stage->gathers = gather;
     stage->between_passes += dts_time_from_s(b->plan->job.stack->backward_launch_s);
 }
 
 bool dts_brief_hands_over_behind(const dts_builder *b, const dts_pass *pass) {
-    return b->brief && dts_sync_takes_gradients(pass->sync) && b->plan->job.model->experts == 0 &&
-           b->plan->style_count == 1;
+    return b->brief && dts_sync_takes_gradients(pass->sync) && b->plan->job.model->experts == 0;
 }
 
 bool dts_brief_issues(const dts_builder *b, dts_stage *stage, dts_id after, double launch_s) {

@@ -132,9 +132,8 @@ static void record_buckets(dts_gradient_sync *sync, int closed, double open_B) {
     }
 }
 
-void dts_sync_gradient(dts_gradient_sync *all, dts_parameter_set set, const double *parameters, size_t count,
+void dts_sync_gradient(dts_gradient_sync *sync, dts_parameter_set set, const double *parameters, size_t count,
                        bool last_microbatch) {
-    dts_gradient_sync *sync = dts_sync_here(all);
     dts_bucket *pending = &sync->buckets[set];
     /* of a block that is lowered alone, last_microbatch says whether gradients are handed over inside it or behind */
     const bool hands_over = last_microbatch || (!sync->records && (sync->every_microbatch || sync->repeats));
@@ -172,15 +171,13 @@ void dts_sync_gradient(dts_gradient_sync *all, dts_parameter_set set, const doub
     }
 }
 
-bool dts_sync_hands_over(const dts_gradient_sync *all, bool last_microbatch, double *room_B) {
-    const dts_gradient_sync *sync = dts_sync_here_const(all);
+bool dts_sync_hands_over(const dts_gradient_sync *sync, bool last_microbatch, double *room_B) {
     const dts_bucket *pending = &sync->buckets[DTS_SET_COMMON];
     *room_B = sync->flushed > 0 ? 0 : pending->limit_B - pending->pending_B;
     return sync->active && !sync->sharded && (last_microbatch || sync->every_microbatch || sync->repeats);
 }
 
-void dts_sync_take(dts_gradient_sync *all, double bytes, int tensors, dts_id ready) {
-    dts_gradient_sync *sync = dts_sync_here(all);
+void dts_sync_take(dts_gradient_sync *sync, double bytes, int tensors, dts_id ready) {
     dts_bucket *pending = &sync->buckets[DTS_SET_COMMON];
     pending->ready = ready;
     pending->pending_B += bytes;
@@ -247,7 +244,7 @@ void dts_sync_recorded(const dts_gradient_sync *sync, dts_block *block) {
     block->open_B = sync->open_B;
 }
 
-dts_id dts_buckets_finish(dts_gradient_sync *sync) {
+dts_id dts_sync_finish(dts_gradient_sync *sync) {
     if (!sync->active || sync->sharded) {
         return sync->last_transfer;
     }
@@ -266,27 +263,4 @@ dts_id dts_buckets_finish(dts_gradient_sync *sync) {
         sync->buckets[set].limit_B = sync->b->plan->job.stack->ddp_first_bucket_B;
     }
     return sync->last_transfer;
-}
-
-dts_id dts_sync_finish(dts_gradient_sync *all) {
-    dts_builder *b = all->b;
-    if (all->of_style == NULL) {
-        return dts_buckets_finish(all);
-    }
-    const dts_task_info info = {
-        .role = DTS_ROLE_OPTIMIZER, .microbatch = -1, .layer = -1, .device = all->stage->device, .name = "gradients"};
-    dts_id last = DTS_NO_ID;
-    for (size_t k = 0; k < b->plan->style_count; k++) {
-        dts_build_style(b, k);
-        dts_id own = dts_plan_sync_style(b->plan, k) == k ? dts_buckets_finish(dts_sync_here(all)) : DTS_NO_ID;
-        if (own != DTS_NO_ID && last != DTS_NO_ID) {
-            dts_id both = dts_build_delay(b, 0, &info);
-            dts_graph_depend(b->graph, both, own);
-            dts_graph_depend(b->graph, both, last);
-            own = both;
-        }
-        last = own != DTS_NO_ID ? own : last;
-    }
-    dts_build_style(b, 0);
-    return last;
 }

@@ -4,9 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-const char *const dts_group_names[DTS_GROUP_COUNT + 1] = {"data",          "tensor",  "context", "pipeline",
-                                                          "embedding",     "replica", "expert",  "expert-data",
-                                                          "expert-tensor", "layout",  NULL};
+const char *const dts_group_names[DTS_GROUP_COUNT + 1] = {
+    "data", "tensor", "context", "pipeline", "embedding", "replica", "expert", "expert-data", "expert-tensor", NULL};
 
 const char *const dts_role_names[DTS_ROLE_COUNT + 1] = {
     "forward", "recompute", "backward", "backward-weight", "optimizer", "communication", "offload",
@@ -327,7 +326,6 @@ double dts_lower_sharing(const dts_plan *plan, dts_group_kind group) {
         case DTS_GROUP_EXPERT_TENSOR:
             return (double)plan->expert_tensor_groups_per_node;
         case DTS_GROUP_PIPELINE:
-        case DTS_GROUP_LAYOUT:
         case DTS_GROUP_COUNT:
             break;
     }
@@ -388,7 +386,6 @@ dts_placement dts_lower_placement(const dts_plan *plan, int64_t stage, dts_group
         case DTS_GROUP_DATA:
         case DTS_GROUP_EMBEDDING:
         case DTS_GROUP_PIPELINE:
-        case DTS_GROUP_LAYOUT:
         case DTS_GROUP_COUNT:
             break;
     }
@@ -441,13 +438,12 @@ static dts_id add_exchange(dts_builder *b, dts_stage *stage, dts_group_kind grou
     return dts_build_transfer(b, stage->collective[group], transfer, hops, count, info);
 }
 
-/* A collective with all that there is to say of it. */
-static dts_id add_collective(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_placement placement,
-                             double sharing, dts_collective kind, double bytes, bool backward, dts_id after,
-                             dts_takes takes, const dts_task_info *info) {
+dts_id dts_build_collective_beside(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind,
+                                   double bytes, bool backward, dts_id after, dts_takes takes,
+                                   const dts_task_info *info) {
     const dts_plan *plan = b->plan;
     dts_transfer transfer = {0};
-    transfer_at(plan, placement, group, kind, bytes, &transfer);
+    transfer_at(plan, dts_ranks_placement(b, stage, group), group, kind, bytes, &transfer);
     double launch_s = plan->job.stack->backward_launch_s;
     bool issued = (group == DTS_GROUP_TENSOR && dts_block_issues(b, stage, launch_s)) ||
                   dts_brief_issues(b, stage, after, launch_s);
@@ -460,7 +456,7 @@ static dts_id add_collective(dts_builder *b, dts_stage *stage, dts_group_kind gr
     what.bytes = bytes;
     what.device = stage->device;
     what.peer = stage->device;
-    dts_id task = add_exchange(b, stage, group, sharing, &transfer, takes, &what);
+    dts_id task = add_exchange(b, stage, group, dts_lower_sharing(plan, group), &transfer, takes, &what);
     dts_graph_depend(b->graph, task, issue);
     if (group == DTS_GROUP_TENSOR) {
         dts_graph_depend(b->graph, task, stage->collectives_done);
@@ -476,23 +472,9 @@ static dts_id add_collective(dts_builder *b, dts_stage *stage, dts_group_kind gr
 
 dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind, double bytes,
                             bool backward, dts_id after, const dts_task_info *info) {
-    return dts_build_collective_among(b, stage, group, dts_ranks_placement(b, stage, group),
-                                      dts_lower_sharing(b->plan, group), kind, bytes, backward, after, info);
-}
-
-dts_id dts_build_collective_among(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_placement placement,
-                                  double sharing, dts_collective kind, double bytes, bool backward, dts_id after,
-                                  const dts_task_info *info) {
     bool beside = group == DTS_GROUP_DATA || group == DTS_GROUP_REPLICA || group == DTS_GROUP_EXPERT_DATA;
     const dts_takes takes = {.sms = beside ? b->plan->job.stack->communication_sms : 0, .channels = true};
-    return add_collective(b, stage, group, placement, sharing, kind, bytes, backward, after, takes, info);
-}
-
-dts_id dts_build_collective_beside(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind,
-                                   double bytes, bool backward, dts_id after, dts_takes takes,
-                                   const dts_task_info *info) {
-    return add_collective(b, stage, group, dts_ranks_placement(b, stage, group), dts_lower_sharing(b->plan, group),
-                          kind, bytes, backward, after, takes, info);
+    return dts_build_collective_beside(b, stage, group, kind, bytes, backward, after, takes, info);
 }
 
 dts_id dts_build_ring_send(dts_builder *b, dts_stage *stage, dts_group_kind group, double bytes, bool backward,

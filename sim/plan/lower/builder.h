@@ -31,15 +31,7 @@ typedef struct dts_part_work {
                      them, if there is one, only the input is kept again */
 } dts_part_work;
 
-/* What a builder that stands at a style of layers works with (styles.c). */
-typedef struct dts_layer_style {
-    const dts_plan *plan;
-    dts_part_work *work; /* [DTS_PART_COUNT] */
-    double boundary_B;
-    uint32_t environment;
-} dts_layer_style;
-
-/* Parameters of one style on a rank, of all its chunks. */
+/* Parameters on a rank, of all its chunks. */
 typedef struct dts_held {
     double parameters[DTS_SET_COUNT]; /* elements that are trained */
     double quantised[DTS_SET_COUNT];  /* of these, in products of 8 or 4 bits */
@@ -69,7 +61,6 @@ struct dts_stage;
 typedef struct dts_link {
     const struct dts_stage *to; /* NULL: there was none */
     double bytes;
-    size_t style;
     dts_id stream;
     dts_task task;
     dts_hop hops[4];
@@ -110,11 +101,8 @@ typedef struct dts_stage {
     dts_time gathers;                   /* brief: the gather of its input, which runs first */
     dts_link *carries;                  /* brief: what the pass that comes next sends when it is done; NULL: nothing */
     dts_id carried;                     /* brief: the pass that sent; DTS_NO_ID: none since it was last asked */
-    dts_time gather;                    /* of gather_B, at style gather_style: what it takes */
-    double gather_B;                    /* 0: not known yet */
-    size_t gather_style;
-    dts_id graph_launch; /* of that graph; DTS_NO_ID: not there yet */
-    dts_held *held;      /* [style] */
+    dts_id graph_launch;                /* of that graph; DTS_NO_ID: not there yet */
+    dts_held held;
     double flops;
     dts_id tied_made; /* the last kernel of a tied projection's gradient, where that comes before others; DTS_NO_ID */
     double tied_copy; /* elements of a tied output projection that does not live with its embedding: a second copy */
@@ -153,8 +141,6 @@ struct dts_parked;
 struct dts_stash;
 
 typedef struct dts_builder {
-    dts_layer_style *styles;
-    size_t style; /* at which it stands: */
     const dts_plan *plan;
     dts_part_work *work;  /* [DTS_PART_COUNT] */
     double boundary_B;    /* of a microbatch, between layers */
@@ -244,11 +230,6 @@ void dts_build_wait(dts_builder *b, dts_stage *stage, bool backward, dts_id arri
 dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind, double bytes,
                             bool backward, dts_id after, const dts_task_info *info);
 
-/* The same among ranks that lie there; sharing: how many such groups share a node's network. */
-dts_id dts_build_collective_among(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_placement placement,
-                                  double sharing, dts_collective kind, double bytes, bool backward, dts_id after,
-                                  const dts_task_info *info);
-
 /* Do tensor-parallel transfers of backward run beside products? (operators.c) */
 bool dts_overlaps_tensor(const dts_plan *plan);
 
@@ -264,7 +245,7 @@ typedef struct dts_takes {
     bool channels;
 } dts_takes;
 
-/* The same beside products of its own pass. */
+/* A collective that takes multiprocessors from products of its own pass. */
 dts_id dts_build_collective_beside(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind,
                                    double bytes, bool backward, dts_id after, dts_takes takes,
                                    const dts_task_info *info);
@@ -349,30 +330,22 @@ dts_status dts_build_stage_alone(dts_builder *b, int64_t index, dts_stage *stage
 /* The kernels of one operator (work.c). Of b only the plan's job and storage are read. */
 void dts_build_operator_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t);
 
-/* The builder's styles with their operators and times, and makes it stand at style 0; then at another, which returns
- * the one before (styles.c). */
-dts_status dts_build_styles(dts_builder *b);
-size_t dts_build_style(dts_builder *b, size_t k);
-/* The style of the part at a position of its chunk, and of the part before it in the model. */
-size_t dts_build_style_at(const dts_builder *b, const dts_chunk *chunk, int64_t position);
-size_t dts_build_style_before(const dts_builder *b, const dts_chunk *chunk, int64_t position);
-
 /* Operators and their times, of b->plan (work.c). */
 dts_status dts_build_work(dts_builder *b);
 /* Fills each stage's parameters from its chunks' operators (work.c). */
 void dts_build_count_parameters(dts_builder *b);
-/* Then who steps which tensors, where ranks own whole ones; and the share of a set, of the builder's style, that the
- * fullest rank steps, 1 where nothing is sharded (owners.c). */
+/* Then who steps which tensors, where ranks own whole ones; and the share of a set that the fullest rank steps, 1 where
+ * nothing is sharded (owners.c). */
 void dts_build_count_owners(dts_builder *b);
 /* What orthogonalising an operator's weight takes, and the stage's step with these tensors. */
 double dts_orthogonal_s(const dts_builder *b, const dts_operator *o);
 void dts_build_orthogonal_step(dts_builder *b, dts_stage *stage);
-/* All that a stage holds, of all styles; and of it what the rank steps that takes longest. */
-dts_orthogonal dts_stage_orthogonal(dts_builder *b, const dts_stage *stage, bool own);
+/* All that a stage holds; and of it what the rank steps that takes longest. */
+dts_orthogonal dts_stage_orthogonal(const dts_builder *b, const dts_stage *stage, bool own);
 double dts_optimizer_share(const dts_builder *b, const dts_stage *stage, dts_parameter_set set);
-/* Of all sets and styles. */
-double dts_stage_parameters(const dts_builder *b, const dts_stage *stage);
-double dts_stage_frozen(const dts_builder *b, const dts_stage *stage);
+/* Elements that a rank of the stage has, of all sets: trained ones, and frozen ones. */
+double dts_stage_parameters(const dts_stage *stage);
+double dts_stage_frozen(const dts_stage *stage);
 /* Marks what training.recompute's modules repeat of a layer, and moves what is kept for it; returns the modules that
  * are there (modules.c). */
 int64_t dts_recompute_modules(const dts_plan *plan, dts_part part, dts_part_work *work);
@@ -386,30 +359,30 @@ const dts_part_work *dts_layer_work(const dts_builder *b, int64_t layer);
 /* Gradients of one stage as they become ready in backward: in buckets, units, or nothing (data_parallel.c). */
 typedef struct dts_gradient_sync dts_gradient_sync;
 
-/* For the chunks of stage from first to last. `all` means that of the builder's style. */
+/* For the chunks of stage from first to last. */
 dts_gradient_sync *dts_sync_new(dts_builder *b, dts_stage *stage, int64_t first_chunk, int64_t last_chunk);
 /* Before the first kernel of the forward or backward of the part at a position of its chunk: FSDP's all-gather. Returns
  * what the part must wait for. */
-dts_id dts_sync_before_part(dts_gradient_sync *all, const dts_chunk *chunk, int64_t position, bool backward);
+dts_id dts_sync_before_part(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool backward);
 /* After a part's forward: FSDP frees the gathered parameters. */
-void dts_sync_after_forward(dts_gradient_sync *all, const dts_chunk *chunk, int64_t position, dts_id last);
+void dts_sync_after_forward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, dts_id last);
 /* Are gradients handed over after every microbatch, so that none is kept whole? */
-bool dts_sync_takes_gradients(const dts_gradient_sync *all);
+bool dts_sync_takes_gradients(const dts_gradient_sync *sync);
 /* The kernels so far have made the gradients of an operator (elements each). */
-void dts_sync_gradient(dts_gradient_sync *all, dts_parameter_set set, const double *parameters, size_t count,
+void dts_sync_gradient(dts_gradient_sync *sync, dts_parameter_set set, const double *parameters, size_t count,
                        bool last_microbatch);
 /* After a part's backward: FSDP's reduce-scatter. last_microbatch: gradients are complete. */
-void dts_sync_after_backward(dts_gradient_sync *all, const dts_chunk *chunk, int64_t position, bool last_microbatch,
+void dts_sync_after_backward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool last_microbatch,
                              dts_id last);
 /* The gradients are complete with task: someone else has reduced them. */
 void dts_sync_reduced(dts_gradient_sync *sync, dts_id task);
 /* Will gradients be handed over now (dts_sync_gradient)? Then *room says how many bytes fit before a reduction begins;
  * 0 when one has. */
-bool dts_sync_hands_over(const dts_gradient_sync *all, bool last_microbatch, double *room_B);
+bool dts_sync_hands_over(const dts_gradient_sync *sync, bool last_microbatch, double *room_B);
 /* Are parameters gathered for each use (FSDP, ZeRO-3)? */
-bool dts_sync_gathers(const dts_gradient_sync *all);
+bool dts_sync_gathers(const dts_gradient_sync *sync);
 /* Gradients of tensors, handed over inside a block that ends with ready. */
-void dts_sync_take(dts_gradient_sync *all, double bytes, int tensors, dts_id ready);
+void dts_sync_take(dts_gradient_sync *sync, double bytes, int tensors, dts_id ready);
 /* Brief: gradients of a block that begins behind that task, whose buckets are reduced from then on. The compute stream
  * waits until there was room for them. */
 void dts_sync_take_block(dts_gradient_sync *sync, const dts_block *block, dts_id begins);
@@ -438,8 +411,9 @@ bool dts_operator_splits(const dts_operator *o);
 bool dts_operator_is_linear(const dts_operator *o);
 /* Tensors that a step sees of a layer's part: one for each unit. */
 int dts_unit_tensors(const dts_builder *b, const dts_stage *stage);
-/* Before the optimizer: flushes what is left; returns the last transfer (DTS_NO_ID: none). */
-dts_id dts_sync_finish(dts_gradient_sync *all);
+/* Reduces what waits in the buckets, copies all back where gradients are no views of them, and begins anew; returns the
+ * last transfer (DTS_NO_ID: none). */
+dts_id dts_sync_finish(dts_gradient_sync *sync);
 
 /* As dts_build_host, for work of another role than launching: that of the training loop itself. */
 dts_id dts_build_host_work(dts_builder *b, dts_stage *stage, dts_role role, double duration_s, const char *name);

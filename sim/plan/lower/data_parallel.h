@@ -47,7 +47,6 @@ typedef struct dts_reductions {
 typedef struct dts_updated dts_updated;
 
 struct dts_gradient_sync {
-    struct dts_gradient_sync **of_style; /* [style] one for the layers of each, 0 this one; NULL: one for all */
     dts_builder *b;
     dts_stage *stage;
     int copy;                  /* of the stages that this rank holds, with two copies of each */
@@ -83,15 +82,6 @@ struct dts_gradient_sync {
 /* Without units; NULL: no memory. */
 dts_gradient_sync *dts_sync_alloc(dts_builder *b, dts_stage *stage);
 
-/* That of the builder's style. */
-static inline dts_gradient_sync *dts_sync_here(dts_gradient_sync *sync) {
-    return sync->of_style == NULL ? sync : sync->of_style[sync->b->style];
-}
-
-static inline const dts_gradient_sync *dts_sync_here_const(const dts_gradient_sync *sync) {
-    return sync->of_style == NULL ? sync : sync->of_style[sync->b->style];
-}
-
 /* The ranks that hold the same parameters of a set. */
 dts_group_kind dts_sync_group(dts_parameter_set set);
 dts_task_info dts_sync_transfer_info(const char *name);
@@ -105,13 +95,9 @@ void dts_sync_reduce(dts_gradient_sync *sync, dts_parameter_set set, double elem
  * (data_parallel.c); DTS_NO_ID: nothing more than has been waited for. */
 dts_id dts_sync_room(dts_gradient_sync *sync, dts_parameter_set set, double elements);
 
-/* Reduces what waits in the buckets, copies all back where gradients are no views of them, and begins anew; returns the
- * last transfer (DTS_NO_ID: none). */
-dts_id dts_buckets_finish(dts_gradient_sync *sync);
-
 /* The last backward of a chunk in a flush is made. Where every flush reduces whole gradients, the last one of the
  * rank's chunks completes the last buckets. */
-void dts_sync_end_flush(dts_gradient_sync *all);
+void dts_sync_end_flush(dts_gradient_sync *sync);
 
 /* The units of the chunks from first to last; false: no memory. */
 bool dts_units_new(dts_gradient_sync *sync, int64_t first_chunk, int64_t last_chunk);

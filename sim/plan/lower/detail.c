@@ -35,7 +35,7 @@
 static const double many_kernels = 200e3;
 
 /* Does the reduction of gradients, or the gathering of parameters, run beside other work? */
-static bool overlaps_of_style(const dts_plan *plan) {
+static bool overlaps(const dts_plan *plan) {
     if (!dts_plan_replicates(plan)) {
         return false;
     }
@@ -52,27 +52,8 @@ static bool overlaps_of_style(const dts_plan *plan) {
     return dts_plan_shards_gradients(plan) || plan->job.stack->ddp_first_bucket_B < largest_B;
 }
 
-typedef bool predicate(const dts_plan *plan);
-
-/* Does it hold for some layers? */
-static bool any_style(const dts_plan *plan, predicate *holds) {
-    bool any = false;
-    for (size_t k = 0; k < plan->style_count; k++) {
-        any |= holds(dts_plan_style(plan, k));
-    }
-    return any;
-}
-
-static bool overlaps(const dts_plan *plan) {
-    return any_style(plan, overlaps_of_style);
-}
-
 static bool keeps_buckets(const dts_plan *plan) {
     return plan->job.parallelism->data_parallel == DTS_DP_ZERO2 && dts_plan_replicates(plan);
-}
-
-static bool is_async(const dts_plan *plan) {
-    return plan->async_tensor;
 }
 
 bool dts_gathers_beside(const dts_plan *plan) {
@@ -126,12 +107,12 @@ static bool loads_much(const dts_plan *plan) {
 static bool order_decides_peak(const dts_plan *plan) {
     const dts_job *job = &plan->job;
     return job->offload->gradients != DTS_OFFLOAD_NONE || job->offload->activations != DTS_OFFLOAD_NONE ||
-           any_style(plan, keeps_buckets);
+           keeps_buckets(plan);
 }
 
 /* Do kernels read what arrives bit by bit, or share multiprocessors with it? */
 static bool reads_bits(const dts_plan *plan) {
-    return plan->context > 1 || any_style(plan, is_async);
+    return plan->context > 1 || plan->async_tensor;
 }
 
 bool dts_blocks_possible(const dts_plan *plan) {
@@ -176,7 +157,7 @@ static bool sends_weigh(const dts_plan *plan) {
 /* Do reductions or gathers run beside blocks? Beside the last backward of a stage with one chunk there are none: it
  * stays at kernel detail. */
 static bool takes_multiprocessors(const dts_plan *plan) {
-    bool beside = any_style(plan, dts_plan_shards_parameters) || plan->virtual_stages > 1;
+    bool beside = dts_plan_shards_parameters(plan) || plan->virtual_stages > 1;
     return plan->job.stack->communication_sms > 0 && beside && overlaps(plan);
 }
 
@@ -206,7 +187,7 @@ const char *dts_coarse_leaves_out(const dts_plan *plan, bool flow_network) {
     if (dts_p2p_sms(plan) > 0) {
         return "transfers between stages hold multiprocessors that the products beside them lack";
     }
-    if (any_style(plan, takes_in_layers)) {
+    if (takes_in_layers(plan)) {
         return "tensor-parallel collectives take multiprocessors from the products beside them";
     }
     if (takes_multiprocessors(plan)) {
@@ -214,11 +195,6 @@ const char *dts_coarse_leaves_out(const dts_plan *plan, bool flow_network) {
     }
     if (experts_share_links(plan)) {
         return "exchanges of experts share links with other transfers";
-    }
-    for (size_t k = 0; k < plan->style_count; k++) {
-        if (dts_plan_style(plan, k)->tensor != plan->tensor) {
-            return "layers with tensor degrees of their own change the layout of activations";
-        }
     }
     if (plan->context > 1 && overlaps(plan)) {
         return "reductions and gathers share links with the exchanges of context parallelism";

@@ -66,13 +66,9 @@ static int64_t checkpoint_span(const walk *w, int64_t slot) {
     return dts_checkpoint_span(w->b->plan, w->pass->chunk, slot);
 }
 
-/* Is a layer's input the buffer in which the chunk received it? Another layout is a tensor of its own. */
+/* Is a layer's input the buffer in which the chunk received it? */
 static bool in_buffer(const walk *w, int64_t slot) {
-    const dts_plan *plan = w->b->plan;
-    const dts_chunk *chunk = w->pass->chunk;
-    return slot == 0 && dts_input_has_buffer(plan, chunk) &&
-           dts_plan_style(plan, dts_plan_layer_style(plan, chunk->first_layer))->tensor ==
-               dts_plan_style(plan, 0)->tensor;
+    return slot == 0 && dts_input_has_buffer(w->b->plan, w->pass->chunk);
 }
 
 /* Bytes that a layer's checkpoint keeps: its input, unless that lies in the buffer in which the chunk received it. */
@@ -147,9 +143,6 @@ static void capture(const walk *w, dts_part part, bool begins) {
 
 static void forward_part(walk *w, dts_part part, int64_t layer, int64_t position) {
     dts_builder *b = w->b;
-    const size_t style = dts_build_style_at(b, w->pass->chunk, position);
-    const size_t base = dts_build_style(b, style);
-    dts_walk_change_layout(w, dts_build_style_before(b, w->pass->chunk, position), style, layer_number(b, part, layer));
     int64_t slot = layer - w->pass->chunk->first_layer;
     int64_t span = checkpoint_span(w, slot);
     bool drops = dts_plan_infers(b->plan) || drops_whole_chunk(w) || (dts_part_is_layer(part) && span > 0);
@@ -170,7 +163,6 @@ static void forward_part(walk *w, dts_part part, int64_t layer, int64_t position
         dts_offload_store(b, w->pass, slot, kept_B(w, slot), w->last);
     }
     dts_sync_after_forward(w->pass->sync, w->pass->chunk, position, w->last);
-    dts_build_style(b, base);
 }
 
 /* Positions of a chunk's parts: embedding first (if any), then layers, then the head. */
@@ -198,11 +190,9 @@ static void drop_cached_casts(walk *w) {
         dts_walk_drop_casts(w, DTS_PART_EMBEDDING);
     }
     for (int64_t i = 0; i < chunk->layers; i++) {
-        const size_t base = dts_build_style(w->b, dts_plan_layer_style(w->b->plan, chunk->first_layer + i));
         if (whole || checkpoint_span(w, i) > 0) {
             dts_walk_drop_casts(w, layer_part(w, chunk->first_layer + i));
         }
-        dts_build_style(w->b, base);
     }
     if (whole && chunk->head) {
         dts_walk_drop_casts(w, DTS_PART_HEAD);
@@ -249,13 +239,11 @@ dts_id dts_build_forward(dts_builder *b, const dts_pass *pass) {
 /* Repeats the forward of the part at a position of the chunk with all that its backward needs, and its output unless a
  * checkpoint ends with it. */
 static void recompute_part(walk *w, dts_part part, int64_t layer, int64_t position, dts_op_kind kind, bool ends) {
-    const size_t here = dts_build_style(w->b, dts_build_style_at(w->b, w->pass->chunk, position));
     w->waits[DTS_WAIT_PARAMETERS] = dts_sync_before_part(w->pass->sync, w->pass->chunk, position, true);
     w->position = position;
     dts_step s = {.action = DTS_BLOCK_RECOMPUTE, .part = part, .layer = layer_number(w->b, part, layer), .ends = ends};
     s.held = input_held(w, part, layer - w->pass->chunk->first_layer, kind);
     dts_step_take(w, &s);
-    dts_build_style(w->b, here);
 }
 
 /* The last layer of those that share a checkpoint repeats all of them. */
@@ -274,9 +262,6 @@ static void recompute_group(walk *w, int64_t layer, int64_t span, dts_op_kind ki
 }
 
 static void backward_part(walk *w, dts_part part, int64_t layer, int64_t position, dts_op_kind kind) {
-    dts_builder *b = w->b;
-    const size_t style = dts_build_style_at(b, w->pass->chunk, position);
-    const size_t base = dts_build_style(b, style);
     int64_t span = dts_part_is_layer(part) && kind != DTS_OP_BACKWARD_WEIGHT
                        ? checkpoint_span(w, layer - w->pass->chunk->first_layer)
                        : 0;
@@ -293,7 +278,7 @@ static void backward_part(walk *w, dts_part part, int64_t layer, int64_t positio
         recompute_part(w, part, layer, position, kind, true);
     }
     w->position = position;
-    dts_step s = {.action = dts_backward_action(kind), .part = part, .layer = layer_number(b, part, layer)};
+    dts_step s = {.action = dts_backward_action(kind), .part = part, .layer = layer_number(w->b, part, layer)};
     s.held = input_held(w, part, layer - w->pass->chunk->first_layer, kind);
     dts_step_take(w, &s);
     capture(w, part, false);
@@ -305,10 +290,6 @@ static void backward_part(walk *w, dts_part part, int64_t layer, int64_t positio
         dts_sync_after_backward(w->pass->sync, w->pass->chunk, position, w->pass->last_microbatch,
                                 w->pass->stage->last_kernel);
     }
-    if (kind != DTS_OP_BACKWARD_WEIGHT && part != DTS_PART_EMBEDDING) {
-        dts_walk_change_layout(w, style, dts_build_style_before(b, w->pass->chunk, position), s.layer);
-    }
-    dts_build_style(b, base);
 }
 
 static void recompute_chunk(walk *w, dts_op_kind kind) {

@@ -140,24 +140,8 @@ void dts_sync_after_product(dts_gradient_sync *sync, const dts_chunk *chunk, int
     }
 }
 
-/* Layers of the builder's style, and with style 0 the root. */
-static int units_of_style(const dts_builder *b, const dts_stage *stage) {
-    const dts_plan *plan = b->plan;
-    int tensors = b->style == 0;
-    for (int64_t v = 0; v < plan->virtual_stages; v++) {
-        const dts_chunk *chunk = &plan->chunks[dts_plan_stage(plan, stage->index, v)];
-        for (int64_t i = 0; i < chunk->layers; i++) {
-            tensors += dts_plan_layer_style(plan, chunk->first_layer + i) == b->style;
-        }
-    }
-    return tensors;
-}
-
 int dts_unit_tensors(const dts_builder *b, const dts_stage *stage) {
     const dts_plan *plan = b->plan;
-    if (plan->style_count > 1) {
-        return units_of_style(b, stage);
-    }
     if (!dts_plan_wraps_linears(plan)) {
         return (int)(plan->job.model->layers / plan->pipeline + 1);
     }

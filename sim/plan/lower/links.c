@@ -98,20 +98,15 @@ static void add_host_link(dts_builder *b, dts_stage *stage) {
     stage->pcie_out = dts_graph_add_resource(b->graph, name, capacity_Bps);
 }
 
-/* Which groups some layers have; at least. */
-static void groups_of(const dts_plan *base, bool *sharing) {
-    const int64_t tensor = dts_plan_style(base, 0)->tensor;
-    for (size_t k = 0; k < base->style_count; k++) {
-        const dts_plan *plan = dts_plan_style(base, k);
-        sharing[DTS_GROUP_DATA] |= plan->shards > 1;
-        sharing[DTS_GROUP_TENSOR] |= plan->tensor > 1;
-        sharing[DTS_GROUP_CONTEXT] |= plan->context > 1;
-        sharing[DTS_GROUP_REPLICA] |= plan->replicas > plan->shards;
-        sharing[DTS_GROUP_EXPERT] |= plan->expert > 1;
-        sharing[DTS_GROUP_EXPERT_TENSOR] |= plan->expert_tensor > 1;
-        sharing[DTS_GROUP_EXPERT_DATA] |= dts_plan_experts_apart(plan) && plan->expert_replicas > 1;
-        sharing[DTS_GROUP_LAYOUT] |= plan->tensor != tensor;
-    }
+/* Which groups there are collectives of. */
+static void groups_of(const dts_plan *plan, bool *sharing) {
+    sharing[DTS_GROUP_DATA] = plan->shards > 1;
+    sharing[DTS_GROUP_TENSOR] = plan->tensor > 1;
+    sharing[DTS_GROUP_CONTEXT] = plan->context > 1;
+    sharing[DTS_GROUP_REPLICA] = plan->replicas > plan->shards;
+    sharing[DTS_GROUP_EXPERT] = plan->expert > 1;
+    sharing[DTS_GROUP_EXPERT_TENSOR] = plan->expert_tensor > 1;
+    sharing[DTS_GROUP_EXPERT_DATA] = dts_plan_experts_apart(plan) && plan->expert_replicas > 1;
 }
 
 int64_t dts_p2p_sms(const dts_plan *plan) {
@@ -127,16 +122,12 @@ int64_t dts_p2p_sms(const dts_plan *plan) {
 }
 
 /* May transfers take multiprocessors from products: those between replicas, and of tensor parallelism in backward? */
-static bool shares_multiprocessors(const dts_plan *base) {
-    const dts_stack *stack = base->job.stack;
-    bool shares = false;
-    for (size_t k = 0; k < base->style_count; k++) {
-        const dts_plan *plan = dts_plan_style(base, k);
-        shares |= dts_plan_replicates(plan) && stack->communication_sms > 0;
-        shares |= dts_overlaps_tensor(plan) && (plan->async_tensor || stack->tensor_overlap_sms > 0);
-    }
-    shares |= dts_p2p_sms(base) > 0 || (base->expert > 1 && stack->experts_sms > 0);
-    return shares && !dts_plan_single_process(base);
+static bool shares_multiprocessors(const dts_plan *plan) {
+    const dts_stack *stack = plan->job.stack;
+    const bool replicas = dts_plan_replicates(plan) && stack->communication_sms > 0;
+    const bool tensor = dts_overlaps_tensor(plan) && (plan->async_tensor || stack->tensor_overlap_sms > 0);
+    const bool experts = plan->expert > 1 && stack->experts_sms > 0;
+    return (replicas || tensor || experts || dts_p2p_sms(plan) > 0) && !dts_plan_single_process(plan);
 }
 
 static void add_stage(dts_builder *b, int64_t row, int64_t index, dts_stage *stage) {
@@ -149,7 +140,6 @@ static void add_stage(dts_builder *b, int64_t row, int64_t index, dts_stage *sta
                          .node = gpu / plan->gpus_per_node,
                          .pcie_switch = dts_plan_switch(plan, gpu),
                          .slowdown = 1,
-                         .held = dts_arena_array(b->arena, plan->style_count, sizeof *stage->held),
                          .last_kernel = DTS_NO_ID,
                          .last_host = DTS_NO_ID,
                          .awaited = DTS_NO_ID,
@@ -163,7 +153,6 @@ static void add_stage(dts_builder *b, int64_t row, int64_t index, dts_stage *sta
                          .collectives_done = DTS_NO_ID,
                          .tied_made = DTS_NO_ID,
                          .since_collectives = DTS_TIME_MAX};
-    b->failed |= stage->held == NULL;
     char name[64];
     snprintf(name, sizeof name, "stage %" PRId64, index);
     bool replicas = dts_plan_single_process(plan);
@@ -229,9 +218,6 @@ dts_status dts_build_stages(dts_builder *b) {
         dts_build_select_row(b, row);
         for (int64_t p = 0; p < b->stage_count; p++) {
             add_stage(b, row, p, &b->stages[p]);
-            if (b->stages[p].held == NULL) {
-                return dts_diag_nomem(b->diag);
-            }
             if (copies_from_host(plan)) {
                 add_host_link(b, &b->stages[p]);
             }

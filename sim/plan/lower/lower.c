@@ -59,12 +59,10 @@ static dts_status check_size(dts_builder *b) {
 /* Does the host wait for the GPU inside a pass? */
 static bool host_reads(const dts_builder *b) {
     bool reads = false;
-    for (size_t k = 0; k < b->plan->style_count; k++) {
-        for (int part = 0; part < DTS_PART_COUNT; part++) {
-            const dts_operators *operators = &b->styles[k].work[part].operators;
-            for (size_t i = 0; i < operators->count; i++) {
-                reads |= operators->items[i].host_reads;
-            }
+    for (int part = 0; part < DTS_PART_COUNT; part++) {
+        const dts_operators *operators = &b->work[part].operators;
+        for (size_t i = 0; i < operators->count; i++) {
+            reads |= operators->items[i].host_reads;
         }
     }
     return reads;
@@ -124,12 +122,9 @@ static dts_gradient_sync **syncs_new(dts_builder *b) {
 
 /* Ranks that share one copy hold a part each. With two directions two ranks hold a stage. */
 static double trained_of(const dts_plan *plan, const dts_stage *stage) {
-    double elements = 0;
-    for (size_t k = 0; k < plan->style_count; k++) {
-        const double *held = stage->held[k].parameters;
-        elements += held[DTS_SET_COMMON] * (double)dts_plan_style(plan, k)->tensor +
-                    held[DTS_SET_EXPERTS] * (double)(plan->expert * plan->expert_tensor);
-    }
+    const double *held = stage->held.parameters;
+    const double elements = held[DTS_SET_COMMON] * (double)plan->tensor +
+                            held[DTS_SET_EXPERTS] * (double)(plan->expert * plan->expert_tensor);
     return elements / (double)plan->copies;
 }
 
@@ -178,9 +173,9 @@ static dts_status build_row(dts_builder *b, dts_lowered *out, int64_t row) {
         }
         out->compute_stream[row * b->plan->pipeline + p] = stage->compute;
         out->gpus[row * b->plan->pipeline + p] = stage->gpu;
-        out->stage_parameters[p] = dts_stage_parameters(b, stage);
+        out->stage_parameters[p] = dts_stage_parameters(stage);
         out->trained += row == 0 ? trained_of(b->plan, stage) : 0;
-        out->stage_frozen[p] = dts_stage_frozen(b, stage);
+        out->stage_frozen[p] = dts_stage_frozen(stage);
         out->flops += row == 0 ? stage->flops : 0;
     }
     return DTS_OK;
@@ -188,8 +183,11 @@ static dts_status build_row(dts_builder *b, dts_lowered *out, int64_t row) {
 
 static dts_status build(dts_builder *b, dts_lowered *out) {
     dts_status status = dts_build_stages(b);
+    if (status == DTS_OK && b->detail != DTS_DETAIL_KERNEL) {
+        status = dts_block_environment(b->blocks, b);
+    }
     if (status == DTS_OK) {
-        status = dts_build_styles(b);
+        status = dts_build_work(b);
     }
     if (status == DTS_OK) {
         b->host_reads = host_reads(b);
@@ -238,6 +236,7 @@ dts_status dts_lower(const dts_plan *plan, const dts_lower_options *options, dts
                        .arena = arena,
                        .graph = dts_graph_new(),
                        .diag = diag,
+                       .boundary_B = dts_plan_boundary_B(plan),
                        .slowest = dts_build_slowest(plan),
                        .flow_network = options->flow_network,
                        .detail = detail,

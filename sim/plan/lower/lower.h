@@ -39,7 +39,6 @@ typedef enum dts_group_kind {
     DTS_GROUP_EXPERT,        /* ranks that hold different experts: tokens */
     DTS_GROUP_EXPERT_DATA,   /* ranks that hold the same experts: their gradients and parameters */
     DTS_GROUP_EXPERT_TENSOR, /* ranks that hold parts of the same experts */
-    DTS_GROUP_LAYOUT,        /* ranks that exchange activations between layers of different tensor degrees */
     DTS_GROUP_COUNT
 } dts_group_kind;
 
@@ -202,17 +201,6 @@ void dts_lower_transfer(const dts_plan *plan, int64_t stage, dts_group_kind grou
 /* How many identical groups of this kind share the network of a node: each is simulated once, by its member in replica
  * 0, but all load the node's network at the same time. */
 double dts_lower_sharing(const dts_plan *plan, dts_group_kind group);
-
-/* How an activation, or its gradient, goes from the layout of one tensor degree to that of another (styles.c). */
-typedef struct dts_layout_move {
-    dts_collective kind;
-    dts_placement group;
-    double sharing, bytes;
-} dts_layout_move;
-
-/* From layers of plan from to layers of plan to, styles of one plan; sequence: with Megatron's sequence parallelism.
- * False: nothing moves. */
-bool dts_lower_layout_move(const dts_plan *from, const dts_plan *to, bool sequence, dts_layout_move *out);
 
 /* What an optimizer step on the GPU does with one element, and with one tensor or, where tensors are stepped together,
  * with all. */

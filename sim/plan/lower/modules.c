@@ -154,34 +154,33 @@ int64_t dts_recompute_modules(const dts_plan *plan, dts_part part, dts_part_work
     return found;
 }
 
-/* What of a style's modules its layers have as they are simulated; of style 0, what any layer has. */
-static dts_status find_modules(const dts_plan *plan, size_t k, dts_arena *arena, int64_t *found, dts_diag *diag) {
-    const dts_plan *style = dts_plan_style(plan, k);
+/* What of the modules the layers have as they are simulated. */
+static dts_status find_modules(const dts_plan *plan, dts_arena *arena, int64_t *found, dts_diag *diag) {
     const dts_model *model = plan->job.model;
-    const dts_execution execution = dts_plan_execution(style);
+    const dts_execution execution = dts_plan_execution(plan);
     bool there[DTS_PART_COUNT] = {false};
     for (int64_t i = 0; i < model->layers; i++) {
-        there[dts_model_layer_part(model, i)] |= k == 0 || dts_plan_layer_style(plan, i) == k;
+        there[dts_model_layer_part(model, i)] = true;
     }
     dts_status status = DTS_OK;
     for (int part = 0; part < DTS_PART_COUNT && status == DTS_OK; part++) {
         dts_part_work work = {0};
         if (there[part] && dts_part_is_layer((dts_part)part)) {
             status = dts_model_operators(model, (dts_part)part, &execution, arena, &work.operators, diag);
-            *found |= status == DTS_OK ? dts_recompute_modules(style, (dts_part)part, &work) : 0;
+            *found |= status == DTS_OK ? dts_recompute_modules(plan, (dts_part)part, &work) : 0;
         }
     }
     return status;
 }
 
-static dts_status refuse_module(size_t style, int module, dts_diag *diag) {
+static dts_status refuse_module(int module, dts_diag *diag) {
     static const char *const needs[DTS_MODULE_COUNT] = {
         [DTS_MODULE_MLA_UP_PROJ] = "latent attention (model.kv_lora_rank)",
         [DTS_MODULE_MOE] = "experts (model.experts)",
         [DTS_MODULE_MOE_ACT] = "experts (model.experts)",
         [DTS_MODULE_SHARED_EXPERTS] = "shared experts (model.shared_expert_ffn_hidden)",
     };
-    const char *key = style == 0 ? "training.recompute" : "parallelism.layers";
+    static const char key[] = "training.recompute";
     const char *name = dts_recompute_module_names[module];
     return needs[module] != NULL
                ? dts_diag_error(diag, NULL, key, "leave it out", "module %s needs %s", name, needs[module])
@@ -190,19 +189,16 @@ static dts_status refuse_module(size_t style, int module, dts_diag *diag) {
 }
 
 dts_status dts_plan_check_modules(const dts_plan *plan, dts_diag *diag) {
-    dts_status status = DTS_OK;
-    for (size_t k = 0; k < plan->style_count && status == DTS_OK; k++) {
-        const dts_recompute *recompute = &dts_plan_style(plan, k)->job.training->recompute;
-        if (recompute->kind != DTS_RECOMPUTE_SELECTIVE || recompute->modules == 0) {
-            continue;
-        }
-        dts_arena *scratch = dts_arena_new(DTS_ARENA_UNLIMITED);
-        int64_t found = 0;
-        status = scratch == NULL ? dts_diag_nomem(diag) : find_modules(plan, k, scratch, &found, diag);
-        dts_arena_free(scratch);
-        for (int module = 0; module < DTS_MODULE_COUNT && status == DTS_OK; module++) {
-            status = (recompute->modules & ~found) >> module & 1 ? refuse_module(k, module, diag) : DTS_OK;
-        }
+    const dts_recompute *recompute = &plan->job.training->recompute;
+    if (recompute->kind != DTS_RECOMPUTE_SELECTIVE || recompute->modules == 0) {
+        return DTS_OK;
+    }
+    dts_arena *scratch = dts_arena_new(DTS_ARENA_UNLIMITED);
+    int64_t found = 0;
+    dts_status status = scratch == NULL ? dts_diag_nomem(diag) : find_modules(plan, scratch, &found, diag);
+    dts_arena_free(scratch);
+    for (int module = 0; module < DTS_MODULE_COUNT && status == DTS_OK; module++) {
+        status = (recompute->modules & ~found) >> module & 1 ? refuse_module(module, diag) : DTS_OK;
     }
     return status;
 }

@@ -115,14 +115,12 @@ double dts_orthogonal_s(const dts_builder *b, const dts_operator *o) {
     return (double)tensors * (products_s + AROUND * dts_gpu_memory_s(&b->plan->job.cluster->gpu, bytes / AROUND));
 }
 
-dts_orthogonal dts_stage_orthogonal(dts_builder *b, const dts_stage *stage, bool own) {
+dts_orthogonal dts_stage_orthogonal(const dts_builder *b, const dts_stage *stage, bool own) {
     const bool handed_out = own && dts_plan_owns_matrices(b->plan);
+    const dts_held *held = &stage->held;
     dts_orthogonal all = {0};
-    for (size_t k = 0; k < b->plan->style_count; k++) {
-        for (int set = 0; set < DTS_SET_COUNT; set++) {
-            const dts_held *held = &stage->held[k];
-            dts_orthogonal_add(&all, handed_out ? &held->owned[set].orthogonal : &held->orthogonal[set], 1);
-        }
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        dts_orthogonal_add(&all, handed_out ? &held->owned[set].orthogonal : &held->orthogonal[set], 1);
     }
     return all;
 }
@@ -131,20 +129,16 @@ dts_orthogonal dts_stage_orthogonal(dts_builder *b, const dts_stage *stage, bool
 static void exchange(dts_builder *b, dts_stage *stage, const char *name) {
     const dts_task_info info = {.microbatch = -1, .layer = -1, .name = name};
     const dts_id ready = stage->last_kernel;
-    for (size_t k = 0; k < b->plan->style_count; k++) {
-        dts_build_style(b, k);
-        for (int set = 0; set < DTS_SET_COUNT; set++) {
-            const double shards = (double)dts_plan_shards(b->plan, (dts_parameter_set)set);
-            const double bytes = stage->held[k].orthogonal[set].elements / shards * EXCHANGED_B;
-            if (shards > 1 && bytes > 0) {
-                dts_build_step_wait(b, stage,
-                                    dts_build_collective(b, stage, dts_sync_group((dts_parameter_set)set),
-                                                         DTS_ALL_TO_ALL, bytes, false, ready, &info),
-                                    "wait for matrices");
-            }
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        const double shards = (double)dts_plan_shards(b->plan, (dts_parameter_set)set);
+        const double bytes = stage->held.orthogonal[set].elements / shards * EXCHANGED_B;
+        if (shards > 1 && bytes > 0) {
+            dts_build_step_wait(b, stage,
+                                dts_build_collective(b, stage, dts_sync_group((dts_parameter_set)set), DTS_ALL_TO_ALL,
+                                                     bytes, false, ready, &info),
+                                "wait for matrices");
         }
     }
-    dts_build_style(b, 0);
 }
 
 void dts_build_orthogonal_step(dts_builder *b, dts_stage *stage) {

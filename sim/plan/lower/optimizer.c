@@ -79,18 +79,16 @@ static void add_master_copy(dts_builder *b, dts_stage *stage, double elements, i
     }
 }
 
-/* Of the builder's style. */
 static int stage_tensors(const dts_builder *b, const dts_stage *stage) {
     const dts_plan *plan = b->plan;
     int64_t tensors = 0;
     for (int64_t v = 0; v < plan->virtual_stages; v++) {
         const dts_chunk *chunk = &plan->chunks[dts_plan_stage(plan, stage->index, v)];
         for (int64_t i = 0; i < chunk->layers; i++) {
-            int64_t layer = chunk->first_layer + i;
-            tensors += dts_plan_layer_style(plan, layer) == b->style ? dts_layer_work(b, layer)->tensors : 0;
+            tensors += dts_layer_work(b, chunk->first_layer + i)->tensors;
         }
-        tensors += chunk->embedding && b->style == 0 ? b->work[DTS_PART_EMBEDDING].tensors : 0;
-        tensors += chunk->head && b->style == 0 ? b->work[DTS_PART_HEAD].tensors : 0;
+        tensors += chunk->embedding ? b->work[DTS_PART_EMBEDDING].tensors : 0;
+        tensors += chunk->head ? b->work[DTS_PART_HEAD].tensors : 0;
     }
     return (int)tensors;
 }
@@ -239,24 +237,19 @@ typedef struct step_size {
 } step_size;
 
 /* What a rank steps one by one: all but the matrices that are orthogonalised. */
-static step_size not_orthogonalised(dts_builder *b, const dts_stage *stage, step_size size) {
+static step_size not_orthogonalised(const dts_builder *b, const dts_stage *stage, step_size size) {
     const dts_plan *plan = b->plan;
     const dts_orthogonal all = dts_stage_orthogonal(b, stage, false);
     if (!(all.tensors > 0)) {
         return size;
     }
-    double tensors = 0, elements = 0;
-    for (size_t k = 0; k < plan->style_count; k++) {
-        dts_build_style(b, k);
-        tensors += stage_tensors(b, stage);
-        for (int set = 0; set < DTS_SET_COUNT; set++) {
-            const dts_held *held = &stage->held[k];
-            const double ranks =
-                dts_plan_shards_optimizer(plan) ? (double)dts_plan_shards(plan, (dts_parameter_set)set) : 1;
-            elements += (held->parameters[set] - held->orthogonal[set].elements) / ranks;
-        }
+    const double tensors = stage_tensors(b, stage);
+    double elements = 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        const double ranks =
+            dts_plan_shards_optimizer(plan) ? (double)dts_plan_shards(plan, (dts_parameter_set)set) : 1;
+        elements += (stage->held.parameters[set] - stage->held.orthogonal[set].elements) / ranks;
     }
-    dts_build_style(b, 0);
     return (step_size){.elements = elements, .tensors = (int)ceil(size.tensors * (1 - all.tensors / tensors))};
 }
 
@@ -319,50 +312,28 @@ dts_step_work dts_step_work_of(const dts_plan *plan) {
                            .per_tensor = stack->optimizer_style == DTS_OPTIMIZER_PER_TENSOR};
 }
 
-static step_size size_of_style(const dts_builder *b, const dts_stage *stage) {
+static step_size size_of_step(const dts_builder *b, const dts_stage *stage) {
     const dts_plan *plan = b->plan;
-    const double *held = stage->held[b->style].parameters;
     const double shards = dts_plan_shards_optimizer(plan) ? (double)plan->shards : 1;
     int tensors =
         dts_plan_shards_parameters(plan) ? dts_unit_tensors(b, stage) : (int)ceil(stage_tensors(b, stage) / shards);
     if (dts_plan_owns_tensors(plan)) {
-        const dts_owned *owned = stage->held[b->style].owned;
+        const dts_owned *owned = stage->held.owned;
         tensors = owned[DTS_SET_COMMON].most_tensors + owned[DTS_SET_EXPERTS].most_tensors;
     }
     double elements = 0;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
-        elements += held[set] * dts_optimizer_share(b, stage, (dts_parameter_set)set);
+        elements += stage->held.parameters[set] * dts_optimizer_share(b, stage, (dts_parameter_set)set);
     }
     return (step_size){.elements = elements, .tensors = tensors};
-}
-
-/* One optimizer steps all layers together. */
-static step_size size_of_step(dts_builder *b, const dts_stage *stage) {
-    step_size all = {0};
-    for (size_t k = 0; k < b->plan->style_count; k++) {
-        dts_build_style(b, k);
-        step_size own = size_of_style(b, stage);
-        all.elements += own.elements;
-        all.tensors += own.tensors;
-    }
-    dts_build_style(b, 0);
-    return all;
 }
 
 void dts_build_microbatch_clip(dts_builder *b, dts_stage *stage) {
     if (!dts_plan_clips_microbatches(b->plan)) {
         return;
     }
-    double elements = 0;
-    int tensors = 0;
-    const size_t here = b->style;
-    for (size_t k = 0; k < b->plan->style_count; k++) {
-        dts_build_style(b, k);
-        const double *held = stage->held[k].parameters;
-        elements += held[DTS_SET_COMMON] + held[DTS_SET_EXPERTS];
-        tensors += stage_tensors(b, stage);
-    }
-    dts_build_style(b, here);
+    const double elements = dts_stage_parameters(stage);
+    const int tensors = stage_tensors(b, stage);
     add_scaled_norm(b, stage, elements, tensors);
     add_clipping(b, stage, elements, tensors);
     free_gradient_copies(b, stage);
@@ -391,7 +362,7 @@ static dts_id add_step(dts_builder *b, dts_stage *stage) {
 /* Each rank that owns tensors sends them to all others. */
 static void add_broadcasts(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_parameter_set set,
                            dts_id after) {
-    const dts_owned *owned = &stage->held[b->style].owned[set];
+    const dts_owned *owned = &stage->held.owned[set];
     const dts_task_info info = {.microbatch = -1, .layer = -1, .name = "broadcast parameters"};
     for (int64_t i = 0; i < owned->ranks; i++) {
         dts_build_collective(b, stage, group, DTS_BROADCAST_IN_TURN, owned->elements[i] * b->plan->storage.parameter_B,
@@ -400,10 +371,10 @@ static void add_broadcasts(dts_builder *b, dts_stage *stage, dts_group_kind grou
 }
 
 /* Everybody needs the others' shares; with two copies of a stage, also those of the other pipeline's rank. */
-static void add_gather_of_style(dts_builder *b, int64_t p, const dts_id *updated) {
+static void add_gather(dts_builder *b, int64_t p, const dts_id *updated) {
     const dts_plan *plan = b->plan;
     dts_stage *stage = &b->stages[p];
-    const dts_held *held = &stage->held[b->style];
+    const dts_held *held = &stage->held;
     stage->copy = plan->copies == 2 && p >= plan->pipeline / 2; /* both ranks of a pair gather as the same group */
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         bool sharded = dts_plan_shards(plan, (dts_parameter_set)set) > 1 && held->parameters[set] > 0;
@@ -417,14 +388,6 @@ static void add_gather_of_style(dts_builder *b, int64_t p, const dts_id *updated
         }
     }
     stage->copy = 0;
-}
-
-static void add_gather(dts_builder *b, int64_t p, const dts_id *updated) {
-    for (size_t k = 0; k < b->plan->style_count; k++) {
-        dts_build_style(b, k);
-        add_gather_of_style(b, p, updated);
-    }
-    dts_build_style(b, 0);
 }
 
 dts_id dts_build_stage_update(dts_builder *b, dts_stage *stage, dts_id reduced) {

@@ -59,24 +59,22 @@ static void add_part(const dts_builder *b, const dts_part_work *work, dts_parame
     }
 }
 
-/* The tensors of a set that a stage holds, of the builder's style. */
+/* The tensors of a set that a stage holds. */
 static void add_stage(const dts_builder *b, const dts_stage *stage, dts_parameter_set set, sizes *all) {
     const dts_plan *plan = b->plan;
     for (int64_t v = 0; v < plan->virtual_stages; v++) {
         const dts_chunk *chunk = &plan->chunks[dts_plan_stage(plan, stage->index, v)];
-        if (chunk->embedding && b->style == 0) {
+        if (chunk->embedding) {
             add_part(b, &b->work[DTS_PART_EMBEDDING], set, all);
         }
         for (int64_t i = 0; i < chunk->layers; i++) {
-            if (dts_plan_layer_style(plan, chunk->first_layer + i) == b->style) {
-                add_part(b, dts_layer_work(b, chunk->first_layer + i), set, all);
-            }
+            add_part(b, dts_layer_work(b, chunk->first_layer + i), set, all);
         }
-        if (chunk->head && b->style == 0) {
+        if (chunk->head) {
             add_part(b, &b->work[DTS_PART_HEAD], set, all);
         }
     }
-    if (b->style == 0 && set == DTS_SET_COMMON && dts_plan_owns_tensors(b->plan)) {
+    if (set == DTS_SET_COMMON && dts_plan_owns_tensors(b->plan)) {
         add_size(all, (dts_tensor_size){.elements = stage->tied_copy});
     }
 }
@@ -141,7 +139,7 @@ void dts_hand_out_tensors(dts_tensor_size *all, size_t count, dts_owned *out, in
 }
 
 static void count_owners(dts_builder *b, dts_stage *stage, dts_parameter_set set) {
-    dts_owned *out = &stage->held[b->style].owned[set];
+    dts_owned *out = &stage->held.owned[set];
     sizes all = {0};
     add_stage(b, stage, set, &all);
     *out = (dts_owned){.ranks = (int64_t)fmin((double)dts_plan_shards(b->plan, set), (double)all.count)};
@@ -163,20 +161,16 @@ static void count_owners(dts_builder *b, dts_stage *stage, dts_parameter_set set
 }
 
 void dts_build_count_owners(dts_builder *b) {
-    for (size_t k = 0; k < b->plan->style_count; k++) {
-        dts_build_style(b, k);
-        const bool hands_out = dts_plan_owns_tensors(b->plan) || dts_plan_owns_matrices(b->plan);
-        for (int64_t p = 0; p < b->plan->pipeline && hands_out; p++) {
-            count_owners(b, &b->stages[p], DTS_SET_COMMON);
-            count_owners(b, &b->stages[p], DTS_SET_EXPERTS);
-        }
+    const bool hands_out = dts_plan_owns_tensors(b->plan) || dts_plan_owns_matrices(b->plan);
+    for (int64_t p = 0; p < b->plan->pipeline && hands_out; p++) {
+        count_owners(b, &b->stages[p], DTS_SET_COMMON);
+        count_owners(b, &b->stages[p], DTS_SET_EXPERTS);
     }
-    dts_build_style(b, 0);
 }
 
 double dts_optimizer_share(const dts_builder *b, const dts_stage *stage, dts_parameter_set set) {
     const dts_plan *plan = b->plan;
-    const dts_held *held = &stage->held[b->style];
+    const dts_held *held = &stage->held;
     if (!dts_plan_shards_optimizer(plan)) {
         return 1;
     }

@@ -43,6 +43,9 @@ typedef struct turns {
     dts_posted *posted;     /* with those: when receives are posted; else NULL */
     bool blocking, meets;   /* transfers hold the sender; and wait for the receiver */
     bool overlaps;          /* the parts of a block are issued in turns */
+    bool shares;            /* each tensor-parallel rank sends a share of the boundary */
+    double sent_B;          /* of the boundary, by one rank */
+    dts_time gather;        /* of all shares, with idle links */
     double copy_s;          /* a kernel of the framework around a microbatch */
     dts_time copies;        /* all of them */
     size_t *heads_first;    /* [rank] of dts_build_heads_first; NULL: without post-validation */
@@ -101,31 +104,6 @@ static bool shares_boundary(const dts_plan *plan) {
     return plan->job.stack->scatter_gather && plan->tensor > 1 && !plan->job.parallelism->sequence;
 }
 
-/* Bytes of the boundary that one rank sends: in the layout of the layer that made it. */
-static double sent_B(const turns *t) {
-    const dts_plan *plan = t->b->plan;
-    double whole = t->b->boundary_B;
-    return shares_boundary(plan) ? whole / (double)plan->tensor : whole;
-}
-
-/* Makes the builder stand at the style of the last part of virtual stage s; the receiver of its activations, and the
- * sender of their gradients, have changed the layout. Returns the style before. */
-static size_t stand_above(const turns *t, int64_t s) {
-    dts_builder *b = t->b;
-    if (b->plan->style_count == 1) {
-        return 0;
-    }
-    const dts_chunk *chunk = &b->plan->chunks[s];
-    int64_t last = chunk->first_layer + chunk->layers - 1;
-    return dts_build_style(b, last >= 0 ? dts_plan_layer_style(b->plan, last) : 0);
-}
-
-static void stand_again(const turns *t, size_t style) {
-    if (t->b->style != style) {
-        dts_build_style(t->b, style);
-    }
-}
-
 /* Does the operation hand something to a neighbour? */
 static bool sends(const step *x) {
     return x->op->kind != DTS_OP_BACKWARD_WEIGHT;
@@ -171,14 +149,12 @@ static dts_id hand_over(turns *t, const step *x, dts_id *sent) {
                           .layer = -1,
                           .chunk = x->op->chunk,
                           .name = to.forward ? "send activation" : "send gradient"};
-    const size_t base = stand_above(t, to.forward ? x->stage : to.stage);
     const dts_stage *receiver = &b->stages[to.rank];
-    *sent = t->blocking ? dts_build_send(b, from, receiver, to.up, b->brief, sent_B(t), x->made, &info)
-                        : dts_build_post(b, from, receiver, to.up, sent_B(t), x->made, &info);
+    *sent = t->blocking ? dts_build_send(b, from, receiver, to.up, b->brief, t->sent_B, x->made, &info)
+                        : dts_build_post(b, from, receiver, to.up, t->sent_B, x->made, &info);
     if (from->last_kernel != x->made) {
         dts_graph_depend(b->graph, *sent, from->last_kernel);
     }
-    stand_again(t, base);
     if (t->posted != NULL) {
         dts_graph_hold(b->graph, from->multiprocessors, (double)t->sms, DTS_NO_ID, *sent);
     }
@@ -193,7 +169,7 @@ static dts_link *link_of(turns *t, const step *x) {
         to.rank == x->rank) {
         return NULL;
     }
-    return dts_build_link(b, &b->stages[x->rank], &b->stages[to.rank], to.up, sent_B(t));
+    return dts_build_link(b, &b->stages[x->rank], &b->stages[to.rank], to.up, t->sent_B);
 }
 
 /* The sender's next kernel waits until its transfer has arrived; a brief one occupies its compute stream. */
@@ -222,9 +198,8 @@ static void hold_host(dts_builder *b, dts_stage *stage, bool backward, dts_id af
     }
 }
 
-/* What the operation of rank about to be added must wait for: the transfer that brings its input, gathered. above: the
- * virtual stage above the boundary. */
-static dts_id receive(turns *t, int64_t rank, int64_t above, dts_id arrives, dts_id sent, const dts_op *op) {
+/* What the operation of rank about to be added must wait for: the transfer that brings its input, gathered. */
+static dts_id receive(turns *t, int64_t rank, dts_id arrives, dts_id sent, const dts_op *op) {
     dts_builder *b = t->b;
     if (sent == DTS_NO_ID) {
         return arrives;
@@ -243,15 +218,13 @@ static dts_id receive(turns *t, int64_t rank, int64_t above, dts_id arrives, dts
             hold_host(b, &b->stages[rank], op->kind != DTS_OP_FORWARD, arrives, "wait for transfer");
         }
     }
-    const size_t base = stand_above(t, above);
-    if (shares_boundary(b->plan) && dts_brief_gathers_inside(b)) {
-        dts_brief_gather(b, &b->stages[rank], sent_B(t) * (double)b->plan->tensor);
-    } else if (shares_boundary(b->plan)) {
+    if (t->shares && dts_brief_gathers_inside(b)) {
+        dts_brief_gather(b, &b->stages[rank], t->gather);
+    } else if (t->shares) {
         dts_task_info info = {.microbatch = (int32_t)op->microbatch, .layer = -1, .chunk = op->chunk, .name = "gather"};
         arrives = dts_build_collective(b, &b->stages[rank], DTS_GROUP_TENSOR, DTS_ALL_GATHER,
-                                       sent_B(t) * (double)b->plan->tensor, op->kind != DTS_OP_FORWARD, arrives, &info);
+                                       t->sent_B * (double)b->plan->tensor, op->kind != DTS_OP_FORWARD, arrives, &info);
     }
-    stand_again(t, base);
     return arrives;
 }
 
@@ -347,7 +320,7 @@ static void begin_step(turns *t, step *x) {
         dts_stash_use(b, x->pass.stage, x->pass.microbatch);
         if (x->stage > 0) {
             const produced *before = at(t, x->direction, x->stage - 1, x->op->microbatch);
-            x->pass.input = receive(t, x->rank, x->stage - 1, before->activation, before->sent_up, x->op);
+            x->pass.input = receive(t, x->rank, before->activation, before->sent_up, x->op);
         } else {
             if (b->plan->job.stack->batch_waits) {
                 hold_host(b, x->pass.stage, false, x->pass.stage->last_kernel, "wait for batch");
@@ -356,7 +329,7 @@ static void begin_step(turns *t, step *x) {
         }
     } else if (sends(x) && x->stage < t->stages - 1) {
         const produced *behind = at(t, x->direction, x->stage + 1, x->op->microbatch);
-        x->pass.input = receive(t, x->rank, x->stage, behind->gradient, behind->sent_down, x->op);
+        x->pass.input = receive(t, x->rank, behind->gradient, behind->sent_down, x->op);
     }
 }
 
@@ -486,6 +459,18 @@ static void add_block(turns *t, step *steps, size_t count) {
     }
 }
 
+/* What a boundary is for its sender, and for its receiver. */
+static void look_at_boundary(turns *t) {
+    const dts_plan *plan = t->b->plan;
+    t->shares = shares_boundary(plan);
+    t->sent_B = t->shares ? t->b->boundary_B / (double)plan->tensor : t->b->boundary_B;
+    dts_transfer gather = {0};
+    if (t->shares) {
+        dts_lower_transfer(plan, 0, DTS_GROUP_TENSOR, DTS_ALL_GATHER, t->sent_B * (double)plan->tensor, &gather);
+    }
+    t->gather = dts_time_from_s(gather.alone_s);
+}
+
 static dts_status turns_new(turns *t) {
     const dts_plan *plan = t->b->plan;
     size_t rows = (size_t)(plan->copies * t->stages);
@@ -521,6 +506,7 @@ static dts_status turns_new(turns *t) {
     t->blocking = !dts_plan_overlaps_p2p(plan, plan->method);
     t->meets = t->blocking && strcmp(plan->schedule.name, "1f1b") == 0;
     t->overlaps = dts_build_may_overlap(t->b);
+    look_at_boundary(t);
     t->copy_s = dts_gpu_memory_s(&plan->job.cluster->gpu, 2 * t->b->boundary_B);
     t->copies = plan->job.stack->pipeline_chunk_kernels * dts_time_from_s(t->copy_s);
     for (size_t row = 0; row < rows; row++) {

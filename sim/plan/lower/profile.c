@@ -40,7 +40,7 @@ typedef struct passes {
 
 typedef struct profile {
     const dts_plan *plan;
-    const dts_block_costs *styles; /* [style_count] */
+    dts_block_costs costs;
 } profile;
 
 static void add_part(const dts_plan *plan, const dts_part_cost *part, passes *out) {
@@ -53,14 +53,13 @@ static void add_part(const dts_plan *plan, const dts_part_cost *part, passes *ou
 
 static void add_layer(const profile *p, const dts_chunk *chunk, int64_t slot, passes *out) {
     const int64_t layer = chunk->first_layer + slot;
-    const size_t style = dts_plan_layer_style(p->plan, layer);
-    const dts_plan *plan = dts_plan_style(p->plan, style);
-    const dts_part_cost *part = &p->styles[style].parts[dts_model_layer_part(plan->job.model, layer)];
+    const dts_plan *plan = p->plan;
+    const dts_part_cost *part = &p->costs.parts[dts_model_layer_part(plan->job.model, layer)];
     const int64_t span = dts_checkpoint_span(plan, chunk, slot);
     add_part(plan, part, out);
     if (span > 0) {
         out->time_s[B] += dts_pass_chain_s(plan, &part->again, true);
-        out->left_B += slot % span == 0 ? p->styles[style].boundary_B : 0;
+        out->left_B += slot % span == 0 ? p->costs.boundary_B : 0;
     } else if (plan->job.training->recompute.kind == DTS_RECOMPUTE_SELECTIVE) {
         out->time_s[B] += dts_pass_chain_s(plan, &part->repeated[0], true);
         out->left_B += part->selective_B[0];
@@ -70,7 +69,7 @@ static void add_layer(const profile *p, const dts_chunk *chunk, int64_t slot, pa
 }
 
 static void add_end(const profile *p, dts_part which, passes *out) {
-    const dts_part_cost *part = &p->styles[0].parts[which];
+    const dts_part_cost *part = &p->costs.parts[which];
     add_part(p->plan, part, out);
     out->left_B += part->saved_B;
 }
@@ -122,22 +121,19 @@ static dts_status measure(const profile *p, dts_arena *scratch, dts_schedule_sha
     shape->forward = upper_median(times[F], ranks);
     shape->backward_input = upper_median(times[B], ranks);
     shape->backward_weight = upper_median(times[W], ranks);
-    shape->latency = dts_lower_send_s(p->plan, p->styles[0].boundary_B);
-    const double sent_B = p->styles[0].boundary_B;
+    const double sent_B = p->costs.boundary_B;
+    shape->latency = dts_lower_send_s(p->plan, sent_B);
     shape->input_frees = 1 - (first.weights_B + sent_B) / (first.left_B + sent_B); /* (1) */
     return DTS_OK;
 }
 
 dts_status dts_lower_profile(const dts_plan *plan, dts_schedule_shape *shape, dts_diag *diag) {
     dts_arena *scratch = dts_arena_new(DTS_ARENA_UNLIMITED);
-    dts_block_costs *styles = scratch == NULL ? NULL : dts_arena_array(scratch, plan->style_count, sizeof *styles);
-    dts_status status = styles == NULL ? dts_diag_nomem(diag) : DTS_OK;
-    for (size_t k = 0; k < plan->style_count && status == DTS_OK; k++) {
-        const dts_selections selections = {.modules = {dts_plan_style(plan, k)->job.training->recompute.modules},
-                                           .count = 1};
-        status = dts_block_costs_of(dts_plan_style(plan, k), &selections, scratch, scratch, &styles[k], diag);
-    }
-    if (status == DTS_OK && measure(&(profile){plan, styles}, scratch, shape) != DTS_OK) {
+    const dts_selections selections = {.modules = {plan->job.training->recompute.modules}, .count = 1};
+    profile p = {.plan = plan};
+    dts_status status = scratch == NULL ? dts_diag_nomem(diag)
+                                        : dts_block_costs_of(plan, &selections, scratch, scratch, &p.costs, diag);
+    if (status == DTS_OK && measure(&p, scratch, shape) != DTS_OK) {
         status = dts_diag_nomem(diag);
     }
     dts_arena_free(scratch);

@@ -4,7 +4,7 @@
 
 #include "plan/plan.h"
 
-/* The costs of shape, s: of a plan that has its stages and styles, but no order yet. */
+/* The costs of shape, s: of a plan that has its stages, but no order yet. */
 dts_status dts_lower_profile(const dts_plan *plan, dts_schedule_shape *shape, dts_diag *diag);
 
 #endif

@@ -73,7 +73,6 @@ static span span_of(const dts_plan *plan, dts_group_kind group, int64_t row) {
                           .count = plan->expert_replicas / plan->copies};
         case DTS_GROUP_PIPELINE:
         case DTS_GROUP_EMBEDDING:
-        case DTS_GROUP_LAYOUT: /* run/ranks.c refuses those */
         case DTS_GROUP_COUNT:
             break;
     }

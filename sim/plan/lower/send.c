@@ -10,7 +10,7 @@ static void look_up(const dts_builder *b, const dts_stage *from, const dts_stage
     /* all GPUs of a node that run this stage send at the same time */
     const double senders = same_node ? 1 : (double)dts_build_sharers(b);
     size_t count = 0;
-    *out = (dts_link){.to = to, .bytes = bytes, .style = b->style};
+    *out = (dts_link){.to = to, .bytes = bytes};
     dts_build_hop(out->hops, &count, from->port_out, transfer.gpu_weight);
     dts_build_hop(out->hops, &count, to->port_in, transfer.gpu_weight);
     if (!same_node) {
@@ -22,7 +22,7 @@ static void look_up(const dts_builder *b, const dts_stage *from, const dts_stage
 
 dts_link *dts_build_link(const dts_builder *b, dts_stage *from, const dts_stage *to, bool up, double bytes) {
     dts_link *link = &from->links[up];
-    if (link->to != to || link->bytes != bytes || link->style != b->style) {
+    if (link->to != to || link->bytes != bytes) {
         look_up(b, from, to, bytes, link);
         link->stream = up ? from->send_up : from->send_down;
     }

@@ -87,7 +87,7 @@ static void reduce_gradients(replicas *r, int64_t microbatch) {
     dts_builder *b = r->b;
     const dts_plan *plan = b->plan;
     dts_stage *leader = &b->stages[0];
-    double gradient_B = dts_stage_parameters(b, leader) * plan->storage.gradient_B;
+    double gradient_B = dts_stage_parameters(leader) * plan->storage.gradient_B;
     dts_task_info info = exchange_info(microbatch, "reduce gradients");
     dts_id reduce = dts_build_collective(b, leader, DTS_GROUP_DATA, DTS_REDUCE, gradient_B, true, r->made[0], &info);
     dts_build_memory(b, reduce, DTS_AT_START, leader, DTS_MEMORY_TEMPORARY, gradient_B);
@@ -96,7 +96,7 @@ static void reduce_gradients(replicas *r, int64_t microbatch) {
         dts_build_memory(b, reduce, DTS_AT_START, &b->stages[i], DTS_MEMORY_GRADIENTS, gradient_B);
         dts_build_memory(b, reduce, DTS_AT_END, &b->stages[i], DTS_MEMORY_GRADIENTS, -gradient_B);
         dts_build_memory(b, reduce, DTS_AT_END, &b->stages[i], DTS_MEMORY_PARAMETERS,
-                         -dts_stage_parameters(b, leader) * plan->storage.parameter_B);
+                         -dts_stage_parameters(leader) * plan->storage.parameter_B);
     }
     dts_id added = reduce;
     const dts_stack *stack = plan->job.stack;
@@ -121,7 +121,7 @@ static void add_microbatch(replicas *r, int64_t microbatch) {
     double sample_B =
         plan->job.input->sample_B > 0 ? plan->job.input->sample_B : token_B * (double)training->sequence_length;
     scatter(r, sample_B * (double)training->micro_batch, arrived, microbatch, "scatter inputs");
-    double parameters_B = dts_stage_parameters(b, leader) * plan->storage.parameter_B;
+    double parameters_B = dts_stage_parameters(leader) * plan->storage.parameter_B;
     dts_task_info info = exchange_info(microbatch, "broadcast parameters");
     dts_id replicated = dts_build_collective(b, leader, DTS_GROUP_DATA, DTS_BROADCAST, parameters_B, false,
                                              r->made[r->count - 1], &info);

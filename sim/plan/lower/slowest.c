@@ -39,9 +39,8 @@ static size_t add_stage(dts_stage_load *loads, size_t count, size_t room, double
 typedef enum checkpoints { AS_PLANNED, NOTHING, EVERYTHING } checkpoints;
 
 /* Is the layer at this place of its chunk run again for its backward pass? */
-static bool runs_again(const dts_plan *plan, const dts_chunk *chunk, int64_t place) {
-    const dts_plan *style = dts_plan_style(plan, dts_plan_layer_style(plan, chunk->first_layer + place));
-    const dts_recompute *recompute = &style->job.training->recompute;
+static bool runs_again(const dts_plan *plan, int64_t place) {
+    const dts_recompute *recompute = &plan->job.training->recompute;
     switch ((dts_recompute_kind)recompute->kind) {
         case DTS_RECOMPUTE_NONE:
         case DTS_RECOMPUTE_SELECTIVE:
@@ -62,7 +61,7 @@ static double chunk_work(const dts_plan *plan, const double parts[DTS_PART_COUNT
     const double once = dts_plan_adapts(plan) ? 2 : 3; /* frozen weights have no gradient of their own */
     double work = chunk->head ? once * parts[DTS_PART_HEAD] : 0;
     for (int64_t i = 0; i < chunk->layers; i++) {
-        const bool again = repeats == EVERYTHING || (repeats == AS_PLANNED && runs_again(plan, chunk, i));
+        const bool again = repeats == EVERYTHING || (repeats == AS_PLANNED && runs_again(plan, i));
         work += (once + again) * parts[dts_model_layer_part(plan->job.model, chunk->first_layer + i)];
     }
     return work;

@@ -127,24 +127,6 @@ static double scores_buffer_B(const dts_builder *b) {
     return bytes;
 }
 
-/* Elements of all layers of a rank: they have one staging buffer. */
-static double staged_elements(const dts_builder *b, const dts_stage *stage, dts_parameter_set set) {
-    double elements = 0;
-    for (size_t k = 0; k < b->plan->style_count; k++) {
-        elements += stage->held[k].parameters[set];
-    }
-    return elements;
-}
-
-/* Is this the first style with its tensor degree? Weights of the others have the same shapes. */
-static bool has_new_shapes(const dts_builder *b) {
-    bool known = false;
-    for (size_t k = 0; k < b->style; k++) {
-        known |= b->styles[k].plan->tensor == b->plan->tensor;
-    }
-    return !known;
-}
-
 /* What a step on the CPU needs in host memory of what is not there anyway. */
 static void add_cpu_copies(dts_builder *b, dts_stage *stage, double parameters) {
     const dts_offload *offload = b->plan->job.offload;
@@ -158,12 +140,12 @@ static void add_cpu_copies(dts_builder *b, dts_stage *stage, double parameters) 
     }
 }
 
-/* A set of the layers of the builder's style: parameters and optimizer states. */
+/* Of a set: parameters and optimizer states. */
 static void add_states(dts_builder *b, dts_stage *stage, dts_parameter_set set) {
     const dts_plan *plan = b->plan;
     const dts_storage *storage = &plan->storage;
     const dts_offload *offload = plan->job.offload;
-    const dts_held *held = &stage->held[b->style];
+    const dts_held *held = &stage->held;
     const double parameters = held->parameters[set];
     const double ranks = dts_plan_shards_parameters(plan) ? (double)dts_plan_shards(plan, set) : 1;
     const double optimizer_share = dts_optimizer_share(b, stage, set);
@@ -192,11 +174,11 @@ static void add_states(dts_builder *b, dts_stage *stage, dts_parameter_set set) 
     add_cpu_copies(b, stage, parameters * optimizer_share);
 }
 
-/* The same: gradients, and what they are reduced through. */
+/* Of a set: gradients, and what they are reduced through. */
 static void add_gradients(dts_builder *b, dts_stage *stage, dts_parameter_set set) {
     const dts_plan *plan = b->plan;
     const dts_storage *storage = &plan->storage;
-    const double parameters = stage->held[b->style].parameters[set];
+    const double parameters = stage->held.parameters[set];
     dts_lasting term = {.category = DTS_MEMORY_GRADIENTS, .set = (uint8_t)set, .elements = parameters};
     term.ranks = dts_plan_shards_gradients(plan) ? (double)dts_plan_shards(plan, set) : 1;
     const double bytes = parameters * dts_plan_stored_gradient_B(plan, set) * (1 / term.ranks);
@@ -213,9 +195,9 @@ static void add_gradients(dts_builder *b, dts_stage *stage, dts_parameter_set se
         term.name = "half gradients beside wide ones";
         add_term(b, stage, term, parameters * storage->fresh_gradient_B, DTS_OFFLOAD_NONE);
     }
-    if (dts_plan_replicates_set(plan, set) && !dts_plan_infers(plan) && b->style == 0) {
+    if (dts_plan_replicates_set(plan, set) && !dts_plan_infers(plan)) {
         add(b, stage, DTS_MEMORY_COMMUNICATION, "a bucket that gradients pass through",
-            fmin(plan->job.stack->ddp_staging_B, staged_elements(b, stage, set) * storage->reduce_B), DTS_OFFLOAD_NONE);
+            fmin(plan->job.stack->ddp_staging_B, parameters * storage->reduce_B), DTS_OFFLOAD_NONE);
     }
     if (dts_plan_replicates_set(plan, set) && !dts_plan_shards_gradients(plan) && !dts_plan_single_process(plan) &&
         !plan->job.stack->gradient_as_bucket_view) {
@@ -255,16 +237,11 @@ static void add_buffers(dts_builder *b, dts_stage *stage) {
 void dts_build_static_memory(dts_builder *b) {
     for (int64_t p = 0; p < b->plan->pipeline; p++) {
         dts_stage *stage = &b->stages[p];
-        for (size_t k = 0; k < b->plan->style_count; k++) {
-            dts_build_style(b, k);
-            for (int set = 0; set < DTS_SET_COUNT; set++) {
-                add_states(b, stage, (dts_parameter_set)set);
-                add_gradients(b, stage, (dts_parameter_set)set);
-            }
-            add(b, stage, DTS_MEMORY_GRADIENTS, "stand-ins for gradients of weights",
-                has_new_shapes(b) ? stand_ins_B(b) : 0, DTS_OFFLOAD_NONE);
+        for (int set = 0; set < DTS_SET_COUNT; set++) {
+            add_states(b, stage, (dts_parameter_set)set);
+            add_gradients(b, stage, (dts_parameter_set)set);
         }
-        dts_build_style(b, 0);
+        add(b, stage, DTS_MEMORY_GRADIENTS, "stand-ins for gradients of weights", stand_ins_B(b), DTS_OFFLOAD_NONE);
         add(b, stage, DTS_MEMORY_ACTIVATIONS, "keys and values", dts_kv_cache_B(b->plan, stage), DTS_OFFLOAD_NONE);
         add(b, stage, DTS_MEMORY_TEMPORARY, "attention scores", scores_buffer_B(b), DTS_OFFLOAD_NONE);
         add(b, stage, DTS_MEMORY_TEMPORARY, "pool of CUDA graphs", dts_graph_pool_B(b->plan, b->work, b->boundary_B),

@@ -254,9 +254,9 @@ dts_id dts_chunk_take(dts_builder *b, const dts_pass *pass, dts_block_action act
     bool hands_over = makes_weight_gradients(action) && dts_sync_hands_over(pass->sync, pass->last_microbatch, &room_B);
     const bool inside = pass->first_microbatch || pass->last_microbatch;
     const bool behind = hands_over && !inside && dts_brief_hands_over_behind(b, pass);
-    if (b->detail != DTS_DETAIL_BLOCK || !dts_block_wanted(b, pass->stage) || b->plan->style_count > 1 ||
-        dts_sync_gathers(pass->sync) || (action == DTS_BLOCK_FORWARD && dts_updated_awaits(pass->sync, pass->chunk)) ||
-        b->parked != NULL || b->plan->job.training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST ||
+    if (b->detail != DTS_DETAIL_BLOCK || !dts_block_wanted(b, pass->stage) || dts_sync_gathers(pass->sync) ||
+        (action == DTS_BLOCK_FORWARD && dts_updated_awaits(pass->sync, pass->chunk)) || b->parked != NULL ||
+        b->plan->job.training->recompute.kind == DTS_RECOMPUTE_EXCEPT_LAST ||
         (hands_over && !behind && !buckets_are_simple(b, pass->sync)) ||
         (!b->brief && follows_collective(b, pass->stage, &pass->input, 1))) {
         return DTS_NO_ID;

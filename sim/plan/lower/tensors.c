@@ -84,9 +84,7 @@ void dts_build_tensors(dts_builder *b) {
                 add_part(b, p, &b->work[DTS_PART_EMBEDDING]);
             }
             for (int64_t i = 0; i < chunk->layers; i++) {
-                dts_build_style(b, dts_plan_layer_style(b->plan, chunk->first_layer + i));
                 add_part(b, p, dts_layer_work(b, chunk->first_layer + i));
-                dts_build_style(b, 0);
             }
             if (chunk->head) {
                 add_part(b, p, &b->work[DTS_PART_HEAD]);

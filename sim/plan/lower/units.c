@@ -69,7 +69,7 @@ static bool add_chunk(dts_gradient_sync *sync, int64_t stage) {
     const dts_chunk *chunk = &b->plan->chunks[stage];
     dts_unit *root = &sync->roots[stage];
     *root = (dts_unit){.root = true, .gather = DTS_NO_ID};
-    if (chunk->head && b->style == 0) {
+    if (chunk->head) {
         root->size.elements[DTS_SET_COMMON] += sync->stage->tied_copy;
         root->size.frozen_B[DTS_SET_COMMON] += sync->stage->frozen_tied_B;
     }
@@ -80,18 +80,11 @@ static bool add_chunk(dts_gradient_sync *sync, int64_t stage) {
     for (int64_t i = 0; i < chunk_parts(chunk); i++) {
         sync->units[stage][i].gather = DTS_NO_ID;
     }
-    for (int64_t i = 0; i < chunk->layers; i++) {
-        dts_unit *u = &sync->units[stage][i + chunk->embedding];
-        size_t style = dts_plan_sync_style(b->plan, dts_plan_layer_style(b->plan, chunk->first_layer + i));
-        if (sync->linears == NULL && style == b->style) {
-            unit_add(u, dts_layer_work(b, chunk->first_layer + i));
-        }
-    }
-    if (b->style > 0) {
-        return true; /* the root belongs to style 0 */
-    }
     if (sync->linears != NULL) {
         return dts_linear_units_add(sync, stage);
+    }
+    for (int64_t i = 0; i < chunk->layers; i++) {
+        unit_add(&sync->units[stage][i + chunk->embedding], dts_layer_work(b, chunk->first_layer + i));
     }
     if (chunk->embedding) {
         unit_add(unit_of(sync, chunk, 0), &b->work[DTS_PART_EMBEDDING]);
@@ -329,59 +322,44 @@ int64_t dts_units_ahead(const dts_gradient_sync *sync, bool backward) {
                     : (job->stack->fsdp_forward_prefetch ? 1 : 0);
 }
 
-/* The root unit is whole from its chunk's first part to the end of its own backward, in every microbatch [5]; it has
- * style 0. */
+/* The root unit is whole from its chunk's first part to the end of its own backward, in every microbatch [5]. */
 static void gather_root(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool backward) {
-    const size_t here = dts_build_style(sync->b, 0);
-    if (dts_sync_gathers(sync)) {
-        dts_unit *root = root_of(sync, chunk);
-        const int64_t first = backward ? chunk_parts(chunk) - 1 : 0;
-        root->done = root->done && position != first;
-        if (!root->done) {
-            dts_unit_gather(sync, root, backward);
-        }
+    dts_unit *root = root_of(sync, chunk);
+    const int64_t first = backward ? chunk_parts(chunk) - 1 : 0;
+    root->done = root->done && position != first;
+    if (!root->done) {
+        dts_unit_gather(sync, root, backward);
     }
-    dts_build_style(sync->b, here);
 }
 
-/* The units behind that at position, which may have other styles; what is whole anyway does not count. */
-static void gather_ahead(dts_gradient_sync *all, const dts_chunk *chunk, int64_t position, bool backward) {
-    dts_builder *b = all->b;
-    const size_t here = b->style;
-    int64_t left = dts_units_ahead(all, backward);
+/* The units behind that at position. */
+static void gather_ahead(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool backward) {
+    int64_t left = dts_units_ahead(sync, backward);
     int64_t step = backward ? -1 : 1;
-    for (int64_t next = position + step; left > 0 && next >= 0 && next < chunk_parts(chunk); next += step) {
-        dts_build_style(b, dts_build_style_at(b, chunk, next));
-        if (dts_sync_gathers(all)) {
-            dts_gradient_sync *sync = dts_sync_here(all);
-            dts_unit_gather(sync, unit_of(sync, chunk, next), backward);
-            left--;
-        }
-        dts_build_style(b, here);
+    for (int64_t next = position + step; left > 0 && next >= 0 && next < chunk_parts(chunk); next += step, left--) {
+        dts_unit_gather(sync, unit_of(sync, chunk, next), backward);
     }
 }
 
-dts_id dts_sync_before_part(dts_gradient_sync *all, const dts_chunk *chunk, int64_t position, bool backward) {
-    if (all->updated != NULL) {
-        return backward ? DTS_NO_ID : dts_updated_before_part(all, chunk, position);
+dts_id dts_sync_before_part(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, bool backward) {
+    if (sync->updated != NULL) {
+        return backward ? DTS_NO_ID : dts_updated_before_part(sync, chunk, position);
     }
-    gather_root(all, chunk, position, backward);
-    if (!dts_sync_gathers(all)) {
+    if (!dts_sync_gathers(sync)) {
         return DTS_NO_ID;
     }
-    dts_gradient_sync *sync = dts_sync_here(all);
+    gather_root(sync, chunk, position, backward);
     dts_unit *u = unit_of(sync, chunk, position);
     dts_unit_gather(sync, u, backward);
     dts_unit_use(sync, root_of(sync, chunk), backward);
-    gather_ahead(all, chunk, position, backward);
+    gather_ahead(sync, chunk, position, backward);
     return dts_unit_use(sync, u, backward);
 }
 
-void dts_sync_after_forward(dts_gradient_sync *all, const dts_chunk *chunk, int64_t position, dts_id last) {
-    if (!dts_sync_gathers(all)) {
+void dts_sync_after_forward(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position, dts_id last) {
+    if (!dts_sync_gathers(sync)) {
         return;
     }
-    dts_gradient_sync *sync = dts_sync_here(all);
     dts_unit *u = unit_of(sync, chunk, position);
     const bool ends = position == chunk_parts(chunk) - 1;
     if (dts_plan_reshards(sync->b->plan)) {

@@ -69,8 +69,6 @@ int64_t dts_offload_ahead(const dts_plan *plan, const dts_chunk *chunk);
 
 /* What task does to the memory of the pass's stage; nothing for DTS_NO_ID (operators.c). */
 void dts_walk_memory(dts_walk *w, dts_id task, dts_memory_moment moment, dts_memory_category category, double bytes);
-/* Activations, or in backward their gradients, go from the layout of style from to that of style to (styles.c). */
-void dts_walk_change_layout(dts_walk *w, size_t from, size_t to, int32_t layer);
 
 /* The temporary that nobody takes any more. */
 void dts_walk_drop_handed(dts_walk *w);

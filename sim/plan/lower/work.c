@@ -418,20 +418,12 @@ static double tied_copy(const dts_plan *plan) {
     return dts_plan_ties_across(plan) ? (double)model->vocab * (double)model->hidden / (double)plan->tensor : 0;
 }
 
-double dts_stage_parameters(const dts_builder *b, const dts_stage *stage) {
-    double elements = 0;
-    for (size_t k = 0; k < b->styles[0].plan->style_count; k++) {
-        elements += stage->held[k].parameters[DTS_SET_COMMON] + stage->held[k].parameters[DTS_SET_EXPERTS];
-    }
-    return elements;
+double dts_stage_parameters(const dts_stage *stage) {
+    return stage->held.parameters[DTS_SET_COMMON] + stage->held.parameters[DTS_SET_EXPERTS];
 }
 
-double dts_stage_frozen(const dts_builder *b, const dts_stage *stage) {
-    double elements = 0;
-    for (size_t k = 0; k < b->styles[0].plan->style_count; k++) {
-        elements += stage->held[k].frozen[DTS_SET_COMMON] + stage->held[k].frozen[DTS_SET_EXPERTS];
-    }
-    return elements;
+double dts_stage_frozen(const dts_stage *stage) {
+    return stage->held.frozen[DTS_SET_COMMON] + stage->held.frozen[DTS_SET_EXPERTS];
 }
 
 dts_parameter_set dts_operator_set(const dts_plan *plan, const dts_operator *o) {
@@ -443,8 +435,7 @@ int64_t dts_operator_tensors(const dts_plan *plan, const dts_operator *o) {
 }
 
 const dts_part_work *dts_layer_work(const dts_builder *b, int64_t layer) {
-    const dts_layer_style *style = &b->styles[dts_plan_layer_style(b->plan, layer)];
-    return &style->work[dts_model_layer_part(b->plan->job.model, layer)];
+    return &b->work[dts_model_layer_part(b->plan->job.model, layer)];
 }
 
 static void count_part(dts_held *held, const dts_part_work *work) {
@@ -462,25 +453,24 @@ static void count_part(dts_held *held, const dts_part_work *work) {
 static void add_tied_copy(const dts_builder *b, dts_stage *stage) {
     const double elements = tied_copy(b->plan);
     if (dts_plan_adapts(b->plan)) {
-        stage->held->frozen[DTS_SET_COMMON] += elements;
+        stage->held.frozen[DTS_SET_COMMON] += elements;
         stage->frozen_tied_B = elements * dts_plan_frozen_other_B(b->plan);
-        stage->held->frozen_B[DTS_SET_COMMON] += stage->frozen_tied_B;
+        stage->held.frozen_B[DTS_SET_COMMON] += stage->frozen_tied_B;
     } else {
         stage->tied_copy = elements;
-        stage->held->parameters[DTS_SET_COMMON] += elements;
+        stage->held.parameters[DTS_SET_COMMON] += elements;
     }
 }
 
 static void count_chunk(dts_builder *b, dts_stage *stage, const dts_chunk *chunk) {
     for (int64_t i = 0; i < chunk->layers; i++) {
-        int64_t layer = chunk->first_layer + i;
-        count_part(&stage->held[dts_plan_layer_style(b->plan, layer)], dts_layer_work(b, layer));
+        count_part(&stage->held, dts_layer_work(b, chunk->first_layer + i));
     }
     if (chunk->embedding) {
-        count_part(stage->held, &b->work[DTS_PART_EMBEDDING]);
+        count_part(&stage->held, &b->work[DTS_PART_EMBEDDING]);
     }
     if (chunk->head) {
-        count_part(stage->held, &b->work[DTS_PART_HEAD]);
+        count_part(&stage->held, &b->work[DTS_PART_HEAD]);
         add_tied_copy(b, stage);
     }
 }

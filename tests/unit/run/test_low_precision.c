@@ -376,28 +376,6 @@ static void what_nobody_casts_trains_in_fp32(void **state) {
     }
 }
 
-/* Where scripts enter no autocast, each layer is as its own sharding makes it. */
-static void layers_are_half_where_they_are_sharded(void **state) {
-    (void)state;
-    static const char *const plans[] = {"{data_parallel: ddp, tensor: 2}\n",
-                                        "{data_parallel: ddp, tensor: 2, layers: [{layers: 0-0, sharding: fsdp}]}\n",
-                                        "{data_parallel: ddp, tensor: 2, layers: [{layers: 0-2, sharding: fsdp}]}\n"};
-    double time_s[3];
-    for (size_t i = 0; i < 3; i++) {
-        char text[sizeof base + 100];
-        const int shared = (int)(strlen(base) - strlen("{data_parallel: fsdp}\n"));
-        snprintf(text, sizeof text, "%.*s%s", shared, base, plans[i]);
-        dts_result *r = simulate_text(text, "training.precision=amp-bf16");
-        time_s[i] = r->iteration_time_s;
-        assert_true(r->mfu < 1 && r->hfu < 1);
-        assert_true(warns_of(r, i == 0 ? "trains in fp32:" : "trains in fp32 but for some layers:"));
-        dts_result_free(r);
-    }
-    /* of four layers, embedding and head */
-    assert_true(time_s[1] < 0.95 * time_s[0] && time_s[1] > 0.7 * time_s[0]);
-    assert_true(time_s[2] < 0.6 * time_s[0] && time_s[2] > 0.3 * time_s[0]);
-}
-
 /* What is told to do is what is missing, in words of what is done. */
 static void advice_against_fp32_fits_the_plan(void **state) {
     (void)state;
@@ -456,7 +434,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_recipe_without_fp8_is_told),
         cmocka_unit_test(what_nobody_casts_trains_in_fp32),
-        cmocka_unit_test(layers_are_half_where_they_are_sharded),
         cmocka_unit_test(advice_against_fp32_fits_the_plan),
         cmocka_unit_test(half_that_the_gpu_lacks_is_refused_where_nobody_casts),
         cmocka_unit_test(autocast_is_silent_with_context_parallelism),

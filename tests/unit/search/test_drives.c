@@ -67,8 +67,8 @@ static void levels_are_read_and_written(void **state) {
     assert_false(dts_candidate_parse(DTS_AXIS_OFFLOAD, ":nvme", &value));
     dts_scenario *scenario = parse_text(TEXT("8 GB", "3") "parallelism: {data_parallel: zero3}\n");
     dts_candidate c, again;
-    dts_own_lists lists;
-    assert_true(dts_candidate_of(dts_scenario_get(scenario), &lists, &c));
+    dts_stage_list stages;
+    assert_true(dts_candidate_of(dts_scenario_get(scenario), &stages, &c));
     assert_int_equal(c.value[DTS_AXIS_OFFLOAD], 0);
     c.value[DTS_AXIS_OFFLOAD] = dts_offload_level(O | G | P, O | P);
     dts_scenario_values values;
@@ -77,7 +77,7 @@ static void levels_are_read_and_written(void **state) {
     assert_int_equal(values.offload.gradients, DTS_OFFLOAD_CPU);
     assert_int_equal(values.offload.parameters, DTS_OFFLOAD_NVME);
     assert_int_equal(values.offload.activations, DTS_OFFLOAD_NONE);
-    assert_true(dts_candidate_of(&values, &lists, &again));
+    assert_true(dts_candidate_of(&values, &stages, &again));
     assert_int_equal(dts_candidate_compare(&c, &again), 0);
     dts_text text = {0};
     dts_candidate_describe(&c, dts_scenario_get(scenario), &text);
