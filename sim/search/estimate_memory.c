@@ -23,20 +23,8 @@
 
 #include "search/case.h"
 
-bool dts_case_shards_parameters(const dts_case *k) {
-    return k->kind == DTS_DP_FSDP || k->kind == DTS_DP_ZERO3;
-}
-
 bool dts_case_defers_reduction(const dts_case *k) {
     return k->kind == DTS_DP_FSDP && dts_plan_reduces_each_step(k->plan) && k->microbatches > 1;
-}
-
-bool dts_case_shards_gradients(const dts_case *k) {
-    return dts_case_shards_parameters(k) || k->kind == DTS_DP_ZERO2;
-}
-
-bool dts_case_shards_optimizer(const dts_case *k) {
-    return dts_case_shards_gradients(k) || k->kind == DTS_DP_ZERO1;
 }
 
 bool dts_case_owns_tensors(const dts_case *k) {
@@ -51,7 +39,7 @@ double dts_case_shards(const dts_case *k, int set) {
 
 /* Elements of a set whose states the fullest rank keeps. */
 static double stepped_elements(const dts_case *k, const dts_rank_class *c, int set) {
-    const double even = dts_case_shards_optimizer(k) ? dts_case_shards(k, set) : 1;
+    const double even = dts_shards_optimizer(k->kind) ? dts_case_shards(k, set) : 1;
     if (dts_case_owns_tensors(k)) {
         return c->owned[set];
     }
@@ -64,18 +52,18 @@ static double stepped_elements(const dts_case *k, const dts_rank_class *c, int s
 /* The main terms of plan/lower/static_memory.c; it knows smaller ones beside these. */
 double dts_case_static_B(const dts_case *k, const dts_rank_class *c) {
     const dts_storage *storage = &k->plan->storage;
-    bool buckets = dts_plan_replicates(k->plan) && !dts_case_shards_gradients(k) && k->kind != DTS_DP_SINGLE_PROCESS &&
+    bool buckets = dts_plan_replicates(k->plan) && !dts_shards_gradients(k->kind) && k->kind != DTS_DP_SINGLE_PROCESS &&
                    !k->plan->job.stack->gradient_as_bucket_view;
     double bytes = 0;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         double elements = c->parameters[set], shards = dts_case_shards(k, set);
         if ((k->offload & DTS_OFFLOAD_PARAMETERS) == 0) {
-            bytes += dts_case_shards_parameters(k)
+            bytes += dts_shards_parameters(k->kind)
                          ? (elements * storage->parameter_B + c->frozen_B[set]) / shards
                          : dts_plan_weights_B(k->plan, elements, c->quantised[set]) + c->frozen_B[set];
         }
         if ((k->offload & DTS_OFFLOAD_GRADIENTS) == 0) {
-            bytes += elements * storage->gradient_B / (dts_case_shards_gradients(k) ? shards : 1);
+            bytes += elements * storage->gradient_B / (dts_shards_gradients(k->kind) ? shards : 1);
         }
         if ((k->offload & DTS_OFFLOAD_OPTIMIZER) == 0) {
             bytes += stepped_elements(k, c, set) * storage->optimizer_B;
@@ -84,7 +72,7 @@ double dts_case_static_B(const dts_case *k, const dts_rank_class *c) {
     }
     if ((k->offload & DTS_OFFLOAD_OPTIMIZER) == 0) {
         const double all = c->parameters[DTS_SET_COMMON], common = dts_case_shards(k, DTS_SET_COMMON);
-        const double share = !dts_case_shards_optimizer(k)         ? 1
+        const double share = !dts_shards_optimizer(k->kind)        ? 1
                              : dts_case_owns_tensors(k) && all > 0 ? c->owned[DTS_SET_COMMON] / all
                                                                    : 1 / common;
         bytes += c->statistics * DTS_FP32_B * share;
@@ -107,7 +95,7 @@ static double coming_B(const dts_case *k, const dts_rank_class *c) {
 static double lists_B(const dts_case *k, const dts_rank_class *c) {
     double elements = 0;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
-        const double even = dts_case_shards_optimizer(k) ? dts_case_shards(k, set) : 1;
+        const double even = dts_shards_optimizer(k->kind) ? dts_case_shards(k, set) : 1;
         elements += c->orthogonal[set].tensors > 0 ? (c->parameters[set] - c->orthogonal[set].elements) / even
                                                    : stepped_elements(k, c, set);
     }
@@ -222,7 +210,7 @@ static double units_B(const dts_case *k, const dts_rank_class *c, bool layers) {
 /* The root and its gradients on their way, when nothing else is left of a microbatch. */
 static double root_B(const dts_case *k, const dts_rank_class *c) {
     const units u = units_of(k, c);
-    const bool reduces = dts_case_shards_parameters(k) && dts_plan_replicates(k->plan) && c->ends == 0;
+    const bool reduces = dts_shards_parameters(k->kind) && dts_plan_replicates(k->plan) && c->ends == 0;
     return reduces && !dts_case_defers_reduction(k) ? u.root_B + u.root * k->reduce_B : 0;
 }
 
@@ -232,7 +220,7 @@ static double communication_B(const dts_case *k, const dts_rank_class *c, bool l
     if (!dts_plan_replicates(k->plan)) {
         return 0;
     }
-    if (dts_case_shards_parameters(k)) {
+    if (dts_shards_parameters(k->kind)) {
         return units_B(k, c, layers) + (dts_case_defers_reduction(k) ? parameters * k->reduce_B : 0);
     }
     return 0;
@@ -265,36 +253,26 @@ static double least_of_layers_B(const dts_case *k, double layers) {
 /* ZeRO-2: gradients fill their buckets while the backward of a chunk frees what its layers kept, the head's ahead of
  * them. One bucket is reduced while the next one fills; where reductions wait for the end of a pass, all of a chunk's
  * are there by then. */
-static double buckets_B(const dts_case *k, const dts_rank_class *c, const dts_case_passes *p, bool splits) {
+static double buckets_B(const dts_case *k, const dts_rank_class *c) {
     const dts_stack *stack = k->plan->job.stack;
-    double all_B = 0, layer_B = 0, head_B = 0;
+    double all_B = 0, layer_B = 0;
     if (k->kind != DTS_DP_ZERO2 || !dts_plan_replicates(k->plan)) {
         return 0;
     }
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         if (dts_plan_replicates_set(k->plan, (dts_parameter_set)set)) {
-            const double ends = (c->embedding ? 1 : 0) + (c->head ? 1 : 0);
             all_B += c->parameters[set] * k->reduce_B;
             layer_B += c->unit[set] * k->reduce_B;
-            head_B += c->head ? (c->parameters[set] - c->layers * c->unit[set]) / ends * k->reduce_B : 0;
         }
     }
     const double chunk_B = all_B / (double)k->frame->chunks;
-    const double most_B =
-        stack->ddp_overlap ? fmin(chunk_B, stack->ddp_bucket_B + fmax(stack->ddp_bucket_B, head_B)) : chunk_B;
-    const double freed_B = (splits ? halves_B(k, c) : dts_case_kept_B(k, c, c->layers)) / fmax(1, c->layers);
-    const double filled_B = layer_B > freed_B ? most_B * (1 - freed_B / layer_B) : 0;
-    /* what reductions that are slower than passes leave of each, as far as there is room */
-    const double pace_s = p->forward_s + p->input_s + p->weight_s, reduced_s = c->collectives.scatter_s;
-    const double left = reduced_s > pace_s ? 1 - pace_s / reduced_s : 0;
-    const double left_B = fmax(0, k->microbatches - (double)k->plan->pipeline) * left * all_B;
-    const double room_B = fmax(0, DTS_BUCKET_ROOM * k->reduce_B - filled_B);
-    return fmax(filled_B, fmin(head_B, most_B)) + fmin(left_B, room_B);
+    const double most_B = stack->ddp_overlap ? fmin(chunk_B, 2 * stack->ddp_bucket_B) : chunk_B;
+    const double freed_B = dts_case_kept_B(k, c, c->layers) / fmax(1, c->layers);
+    return layer_B > freed_B ? most_B * (1 - freed_B / layer_B) : 0;
 }
 
-dts_case_activations dts_case_activations_of(const dts_case *k, const dts_rank_class *c, const dts_case_passes *p,
-                                             bool splits) {
-    const double ends_B = communication_B(k, c, false), filled_B = buckets_B(k, c, p, splits);
+dts_case_activations dts_case_activations_of(const dts_case *k, const dts_rank_class *c) {
+    const double ends_B = communication_B(k, c, false), filled_B = buckets_B(k, c);
     return (dts_case_activations){.kept_B = dts_case_kept_B(k, c, c->layers),
                                   .copied_B = copied_B(k, c),
                                   .halves_B = halves_B(k, c),
@@ -399,7 +377,7 @@ double dts_case_resting_B(const dts_case *k, const dts_rank_class *c, int where)
         where == DTS_OFFLOAD_CPU && (dts_offload_on_drives(k->offload) & buffered) != 0 ? drive_buffers_B(k) : 0;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         const double shards = dts_case_shards(k, set);
-        const double stepped = c->parameters[set] / (dts_case_shards_optimizer(k) ? shards : 1);
+        const double stepped = c->parameters[set] / (dts_shards_optimizer(k->kind) ? shards : 1);
         bytes += parameters ? floor(c->frozen_B[set] / shards) : 0;
         bytes += parameters ? floor(c->parameters[set] * storage->parameter_B / shards) : 0;
         bytes += gradients ? floor(c->parameters[set] * storage->gradient_B / shards) : 0;
