@@ -56,9 +56,8 @@ double dts_case_span(const dts_case *k, double layers);
 double dts_case_repeated(const dts_case *k, double layers);
 double dts_case_repeated_share(const dts_case *k, const dts_rank_class *c);
 
-/* Bytes of a rank: all the time; that chunks with layers layers keep for their backward (all of the rank's, or the
- * fewest of a chunk); beside what is kept; gathered units and gradients on their way. */
-double dts_case_static_B(const dts_case *k, const dts_rank_class *c);
+/* Bytes of a rank: that chunks with layers layers keep for their backward (all of the rank's, or the fewest of a
+ * chunk); beside what is kept; gathered units and gradients on their way. */
 double dts_case_kept_B(const dts_case *k, const dts_rank_class *c, double layers);
 double dts_case_transient_B(const dts_case *k, const dts_rank_class *c);
 double dts_case_communication_B(const dts_case *k, const dts_rank_class *c);
@@ -76,10 +75,11 @@ typedef struct dts_case_activations {
 
 dts_case_activations dts_case_activations_of(const dts_case *k, const dts_rank_class *c);
 
-/* What a rank has at the end of a step, and what of that comes with the step's backward passes. */
+/* What a rank has at the end of a step. */
 typedef struct dts_case_resident {
-    double stepped_B, come_B; /* at the step, and of it what comes while a backward pass runs */
+    double stepped_B, come_B; /* on the GPU, and of it what comes while a backward pass runs */
     double lists_B;           /* beside it while the step runs */
+    double host_B, drives_B;  /* in the memory of the host, and on drives, all the time */
 } dts_case_resident;
 
 dts_case_resident dts_case_resident_of(const dts_case *k, const dts_rank_class *c);
@@ -87,7 +87,6 @@ dts_case_resident dts_case_resident_of(const dts_case *k, const dts_rank_class *
 /* What a class of ranks does for its offloads, whatever is recomputed. */
 typedef struct dts_case_offloads {
     dts_case_resident resident;
-    double host_B, drives_B; /* what rests there */
     double step_s;
     double parameters_s, gradients_s;           /* on their way there or back, for a pass */
     double activations_out_s, activations_in_s; /* the same of one byte */
@@ -105,9 +104,8 @@ dts_case_passes dts_case_with_offloads(const dts_case *k, const dts_case_offload
 void dts_case_memory(const dts_case *k, const dts_rank_class *c, const dts_case_activations *a,
                      const dts_case_resident *r, const dts_moments *moments, bool ordered, dts_estimate *out);
 
-/* Of one rank in the memory of its host, or on drives: what is there all the time. In the memory of its host: of its
- * activations what is there when the schedule keeps most of them, at least; and what may be there beside all that. */
-double dts_case_resting_B(const dts_case *k, const dts_rank_class *c, int where);
+/* Of one rank's activations in the memory of its host, what is there when the schedule keeps most of them, at least;
+ * and what may be there beside all that rests there. */
 double dts_case_host_activations_B(const dts_case *k, const dts_rank_class *c, double least_chunk_B, double least);
 double dts_case_host_more_B(const dts_case *k, const dts_rank_class *c, double kept_B, double most);
 /* What the fullest node's host holds, where a rank of each class holds so much: at least, and at most. */

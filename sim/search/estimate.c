@@ -159,7 +159,7 @@ static double most_host_B(const dts_case *k, const dts_frame_terms *t, const dts
         const double most = !activations ? 0
                             : ordered    ? most_kept(&moments[i])
                                          : k->microbatches * (double)k->frame->chunks;
-        t->rank_B[i] = t->offloads[slot_of(k->offload)][i].host_B +
+        t->rank_B[i] = t->offloads[slot_of(k->offload)][i].resident.host_B +
                        dts_case_host_more_B(k, &k->frame->classes[i], t->classes[i].activations.kept_B, most);
         fullest_B = fmax(fullest_B, t->rank_B[i]);
     }
@@ -176,11 +176,11 @@ static void update_offload(const dts_case *k, dts_frame_terms *t) {
     dts_case_offloads *o = t->offloads[slot];
     for (int i = 0; i < frame->class_count; i++) {
         o[i] = offloads_of(k, &frame->classes[i]);
-        t->rank_B[i] = o[i].host_B;
+        t->rank_B[i] = o[i].resident.host_B;
     }
     t->host_B[slot] = k->offload != 0 ? dts_case_least_of_host_B(k, t->rank_B) : 0;
     for (int i = 0; i < frame->class_count && slot == OTHER; i++) {
-        t->rank_B[i] = o[i].drives_B;
+        t->rank_B[i] = o[i].resident.drives_B;
     }
     t->drives_B[slot] = slot == OTHER ? dts_case_least_of_host_B(k, t->rank_B) : 0;
     const bool asked = k->offload != 0 && (k->offload & DTS_OFFLOAD_ACTIVATIONS) == 0 && frame->read_s > 0;
@@ -244,8 +244,8 @@ static double least_host_B(const dts_case *k, const dts_frame_terms *t, const dt
     for (int i = 0; i < k->frame->class_count; i++) {
         const double most = most_whole(&moments[i]), least = ordered ? most : fmin(1, most);
         const double chunk_B = t->classes[i].activations.least_chunk_B;
-        t->rank_B[i] =
-            t->offloads[slot][i].host_B + dts_case_host_activations_B(k, &k->frame->classes[i], chunk_B, least);
+        t->rank_B[i] = t->offloads[slot][i].resident.host_B +
+                       dts_case_host_activations_B(k, &k->frame->classes[i], chunk_B, least);
     }
     return dts_case_least_of_host_B(k, t->rank_B);
 }
@@ -329,13 +329,14 @@ void dts_frame_layer_terms(const dts_frame *frame, const dts_candidate *candidat
     const dts_rank_class *c = &frame->classes[class];
     double chunks = (double)frame->chunks;
     double saved_B = c->layers > 0 ? c->layers_saved_B / c->layers : 0;
-    *out = (dts_layer_terms){.layers = (int)ceil(c->layers / chunks),
-                             .fixed_B = dts_case_static_B(&k, c) + dts_case_communication_B(&k, c) + c->saved_B,
-                             .kept_B = in_flight * saved_B,
-                             .checkpoint_B = in_flight * frame->costs.boundary_B,
-                             .transient_B = c->layers_peak_B,
-                             .repeated_transient_B = c->layers_peak_B + saved_B,
-                             .repeat_s = c->layers > 0 ? k.microbatches * chunks * c->full_s / c->layers : 0};
+    *out = (dts_layer_terms){
+        .layers = (int)ceil(c->layers / chunks),
+        .fixed_B = dts_case_resident_of(&k, c).stepped_B + dts_case_communication_B(&k, c) + c->saved_B,
+        .kept_B = in_flight * saved_B,
+        .checkpoint_B = in_flight * frame->costs.boundary_B,
+        .transient_B = c->layers_peak_B,
+        .repeated_transient_B = c->layers_peak_B + saved_B,
+        .repeat_s = c->layers > 0 ? k.microbatches * chunks * c->full_s / c->layers : 0};
 }
 
 void dts_frame_layer_share(const dts_frame *frame, const dts_candidate *candidate, const dts_rank_class *layers,
@@ -350,7 +351,7 @@ void dts_frame_layer_share(const dts_frame *frame, const dts_candidate *candidat
     *out = (dts_layer_share){
         .time_s = m * chain_s + dts_case_step_s(&k, layers),
         .backward = chain_s > 0 ? backward_s / chain_s / m : 0,
-        .kept_B = dts_case_static_B(&k, layers) + in_flight * dts_case_kept_B(&k, layers, layers->layers),
+        .kept_B = dts_case_resident_of(&k, layers).stepped_B + in_flight * dts_case_kept_B(&k, layers, layers->layers),
         .transient_B = layers->saved_B + dts_case_transient_B(&k, layers) + dts_case_communication_B(&k, layers)};
     switch (dts_plan_replicates(k.plan) ? (dts_data_parallel)k.kind : DTS_DP_SINGLE_PROCESS) {
         case DTS_DP_SINGLE_PROCESS:

@@ -21,6 +21,7 @@
  * [1] plan/lower/static_memory.c. [2] plan/lower/kept.c. [3] plan/lower/step_memory.c. */
 #include <math.h>
 
+#include "plan/lower/states.h"
 #include "search/case.h"
 
 bool dts_case_defers_reduction(const dts_case *k) {
@@ -49,48 +50,6 @@ static double stepped_elements(const dts_case *k, const dts_rank_class *c, int s
     return c->parameters[set] / even;
 }
 
-/* The main terms of plan/lower/static_memory.c; it knows smaller ones beside these. */
-double dts_case_static_B(const dts_case *k, const dts_rank_class *c) {
-    const dts_storage *storage = &k->plan->storage;
-    bool buckets = dts_plan_replicates(k->plan) && !dts_shards_gradients(k->kind) && k->kind != DTS_DP_SINGLE_PROCESS &&
-                   !k->plan->job.stack->gradient_as_bucket_view;
-    double bytes = 0;
-    for (int set = 0; set < DTS_SET_COUNT; set++) {
-        double elements = c->parameters[set], shards = dts_case_shards(k, set);
-        if ((k->offload & DTS_OFFLOAD_PARAMETERS) == 0) {
-            bytes += dts_shards_parameters(k->kind)
-                         ? (elements * storage->parameter_B + c->frozen_B[set]) / shards
-                         : dts_plan_weights_B(k->plan, elements, c->quantised[set]) + c->frozen_B[set];
-        }
-        if ((k->offload & DTS_OFFLOAD_GRADIENTS) == 0) {
-            bytes += elements * storage->gradient_B / (dts_shards_gradients(k->kind) ? shards : 1);
-        }
-        if ((k->offload & DTS_OFFLOAD_OPTIMIZER) == 0) {
-            bytes += stepped_elements(k, c, set) * storage->optimizer_B;
-        }
-        bytes += buckets && dts_plan_replicates_set(k->plan, (dts_parameter_set)set) ? elements * k->reduce_B : 0;
-    }
-    if ((k->offload & DTS_OFFLOAD_OPTIMIZER) == 0) {
-        const double all = c->parameters[DTS_SET_COMMON], common = dts_case_shards(k, DTS_SET_COMMON);
-        const double share = !dts_shards_optimizer(k->kind)        ? 1
-                             : dts_case_owns_tensors(k) && all > 0 ? c->owned[DTS_SET_COMMON] / all
-                                                                   : 1 / common;
-        bytes += c->statistics * DTS_FP32_B * share;
-    }
-    return bytes + c->buffers_B;
-}
-
-/* Of these, shards of gradients that are not there until the first backward reduces them (plan/lower/units.c). */
-static double coming_B(const dts_case *k, const dts_rank_class *c) {
-    double bytes = 0;
-    for (int set = 0; set < DTS_SET_COUNT; set++) {
-        bytes += c->parameters[set] * k->plan->storage.gradient_B / dts_case_shards(k, set);
-    }
-    const bool come = k->kind == DTS_DP_FSDP && k->plan->job.stack->zero_grad_to_none && dts_plan_replicates(k->plan) &&
-                      (k->offload & DTS_OFFLOAD_GRADIENTS) == 0;
-    return come ? bytes : 0;
-}
-
 /* Lists of the step on the GPU, of what is not orthogonalised (plan/lower/step_memory.c). */
 static double lists_B(const dts_case *k, const dts_rank_class *c) {
     double elements = 0;
@@ -102,9 +61,65 @@ static double lists_B(const dts_case *k, const dts_rank_class *c) {
     return (k->offload & DTS_OFFLOAD_OPTIMIZER) == 0 ? elements * dts_step_lists_B(k->plan) : 0;
 }
 
+static dts_keeping keeping_of(const dts_case *k) {
+    dts_keeping how = {.plan = k->plan,
+                       .data_parallel = k->kind,
+                       .parameters = dts_offload_target_of(k->offload, DTS_OFFLOAD_PARAMETERS),
+                       .gradients = dts_offload_target_of(k->offload, DTS_OFFLOAD_GRADIENTS),
+                       .optimizer = dts_offload_target_of(k->offload, DTS_OFFLOAD_OPTIMIZER)};
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        how.shards[set] = dts_case_shards(k, set);
+    }
+    return how;
+}
+
+static dts_set_states states_of(const dts_case *k, const dts_rank_class *c, int set) {
+    const double all = c->parameters[set], share = all > 0 ? stepped_elements(k, c, set) / all : 0;
+    const double even = dts_shards_optimizer(k->kind) ? 1 / dts_case_shards(k, set) : 1;
+    return (dts_set_states){.parameters = all,
+                            .quantised = c->quantised[set],
+                            .frozen_B = c->frozen_B[set],
+                            .staged = all,
+                            .statistics = c->statistics,
+                            .optimizer_share = share,
+                            .statistics_share = dts_case_owns_tensors(k) ? share : even};
+}
+
+/* Pinned buffers between drives and GPU. */
+static double drive_buffers_B(const dts_case *k, const dts_keeping *how) {
+    double elements = 0, bytes = 0, parameters_B = 0, step_B = 0;
+    for (int part = 0; part < DTS_PART_COUNT; part++) {
+        const dts_part_cost *cost = &k->frame->costs.parts[part];
+        double trained = 0, all_B = 0;
+        for (int set = 0; set < DTS_SET_COUNT; set++) {
+            trained += cost->parameters[set] / how->shards[set];
+            all_B += (cost->parameters[set] * k->plan->storage.parameter_B + cost->frozen_B[set]) / how->shards[set];
+        }
+        elements = fmax(elements, trained);
+        bytes = fmax(bytes, all_B);
+    }
+    dts_drive_buffers(how, elements, bytes, &parameters_B, &step_B);
+    return floor(parameters_B) + floor(step_B);
+}
+
 dts_case_resident dts_case_resident_of(const dts_case *k, const dts_rank_class *c) {
-    return (dts_case_resident){
-        .stepped_B = dts_case_static_B(k, c), .come_B = coming_B(k, c), .lists_B = lists_B(k, c)};
+    const dts_keeping how = keeping_of(k);
+    dts_case_resident out = {.lists_B = lists_B(k, c), .stepped_B = c->buffers_B};
+    const bool drives = how.parameters == DTS_OFFLOAD_NVME || how.optimizer == DTS_OFFLOAD_NVME;
+    out.host_B = drives ? drive_buffers_B(k, &how) : 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        const dts_set_states held = states_of(k, c, set);
+        dts_state all[DTS_STATES_MOST];
+        const size_t count = dts_states_of(&how, (dts_parameter_set)set, &held, all);
+        for (size_t i = 0; i < count; i++) {
+            const double bytes = floor(all[i].bytes); /* of each, as there */
+            out.come_B += all[i].term.category == DTS_MEMORY_SHARDS ? bytes : 0;
+            out.stepped_B += all[i].rests == DTS_OFFLOAD_NONE ? bytes : 0;
+            out.host_B += all[i].rests == DTS_OFFLOAD_CPU ? bytes : 0;
+            out.drives_B += all[i].rests == DTS_OFFLOAD_NVME ? bytes : 0;
+        }
+    }
+    return out;
 }
 
 double dts_case_span(const dts_case *k, double layers) {
@@ -341,53 +356,6 @@ void dts_case_memory(const dts_case *k, const dts_rank_class *c, const dts_case_
     out->least_memory_B = fmax(out->least_memory_B, least_B * (1 - 1e-9) - 1024);
 }
 
-/* Pinned buffers between drives and GPU [1]. */
-static double drive_buffers_B(const dts_case *k) {
-    const dts_storage *storage = &k->plan->storage;
-    double elements = 0, bytes = 0; /* of the largest part: trained, and with what is not */
-    for (int part = 0; part < DTS_PART_COUNT; part++) {
-        const dts_part_cost *cost = &k->frame->costs.parts[part];
-        double trained = 0, all_B = 0;
-        for (int set = 0; set < DTS_SET_COUNT; set++) {
-            const double shards = dts_case_shards(k, set);
-            trained += cost->parameters[set] / shards;
-            all_B += (cost->parameters[set] * storage->parameter_B + cost->frozen_B[set]) / shards;
-        }
-        elements = fmax(elements, trained);
-        bytes = fmax(bytes, all_B);
-    }
-    const double element_B = storage->optimizer_B + storage->gradient_B + storage->parameter_B;
-    const bool parameters = dts_offload_target_of(k->offload, DTS_OFFLOAD_PARAMETERS) == DTS_OFFLOAD_NVME;
-    const bool optimizer = dts_offload_target_of(k->offload, DTS_OFFLOAD_OPTIMIZER) == DTS_OFFLOAD_NVME;
-    const double buffers = (double)k->plan->job.offload->prefetch + 1;
-    return (parameters ? floor(buffers * bytes) : 0) + (optimizer ? floor(buffers * elements * element_B) : 0);
-}
-
-/* What is offloaded, and what a step on the CPU needs beside it [1]. Whole bytes of each, as there. */
-double dts_case_resting_B(const dts_case *k, const dts_rank_class *c, int where) {
-    const dts_storage *storage = &k->plan->storage;
-    const bool parameters = dts_offload_target_of(k->offload, DTS_OFFLOAD_PARAMETERS) == where;
-    const bool gradients = dts_offload_target_of(k->offload, DTS_OFFLOAD_GRADIENTS) == where;
-    const bool optimizer = dts_offload_target_of(k->offload, DTS_OFFLOAD_OPTIMIZER) == where;
-    const bool steps = (k->offload & DTS_OFFLOAD_OPTIMIZER) != 0;
-    const bool copies = optimizer && (k->offload & DTS_OFFLOAD_PARAMETERS) == 0;
-    const bool arrive = steps && where == DTS_OFFLOAD_CPU && (k->offload & DTS_OFFLOAD_GRADIENTS) == 0;
-    const int buffered = DTS_OFFLOAD_PARAMETERS | DTS_OFFLOAD_OPTIMIZER;
-    double bytes =
-        where == DTS_OFFLOAD_CPU && (dts_offload_on_drives(k->offload) & buffered) != 0 ? drive_buffers_B(k) : 0;
-    for (int set = 0; set < DTS_SET_COUNT; set++) {
-        const double shards = dts_case_shards(k, set);
-        const double stepped = c->parameters[set] / (dts_shards_optimizer(k->kind) ? shards : 1);
-        bytes += parameters ? floor(c->frozen_B[set] / shards) : 0;
-        bytes += parameters ? floor(c->parameters[set] * storage->parameter_B / shards) : 0;
-        bytes += gradients ? floor(c->parameters[set] * storage->gradient_B / shards) : 0;
-        bytes += optimizer ? floor(stepped * storage->optimizer_B) : 0;
-        bytes += copies ? floor(stepped * storage->parameter_B) : 0;
-        bytes += arrive ? floor(stepped * storage->gradient_B) : 0;
-    }
-    return bytes;
-}
-
 /* A layer's forward pass waits until the activations of the layer before the prefetched ones are out, and copies leave
  * in turn. Ranks of a pipeline do not hold most of them at the same moment: one that is in a backward pass, or begins a
  * forward pass, has a chunk less. */
@@ -439,10 +407,9 @@ double dts_case_host_more_B(const dts_case *k, const dts_rank_class *c, double k
                               : gradients == DTS_OFFLOAD_CPU ? summed_B - storage->gradient_B
                                                              : 0;
     const double chunk_B = largest_share(k, c) * kept_B + c->saved_B;
-    double bytes = (k->offload & DTS_OFFLOAD_OPTIMIZER) != 0 ? c->statistics * DTS_FP32_B : 0;
-    bytes += activations == DTS_OFFLOAD_CPU    ? most * chunk_B
-             : activations == DTS_OFFLOAD_NVME ? passing_B(k, c, chunk_B, most)
-                                               : 0;
+    double bytes = activations == DTS_OFFLOAD_CPU    ? most * chunk_B
+                   : activations == DTS_OFFLOAD_NVME ? passing_B(k, c, chunk_B, most)
+                                                     : 0;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         bytes += c->parameters[set] * gradient_B / dts_case_shards(k, set);
     }

@@ -80,9 +80,6 @@ void dts_case_add_offloads(const dts_case *k, const dts_rank_class *c, dts_case_
     o->gradients_s = each ? gradients_B * out_s(frame, gradients) : 0;
     o->activations_out_s = out_s(frame, activations);
     o->activations_in_s = in_s(frame, activations);
-    o->host_B = dts_case_resting_B(k, c, DTS_OFFLOAD_CPU);
-    const int drives = dts_offload_on_drives(k->offload);
-    o->drives_B = (drives & ~DTS_OFFLOAD_ACTIVATIONS) != 0 ? dts_case_resting_B(k, c, DTS_OFFLOAD_NVME) : 0;
 }
 
 dts_case_passes dts_case_with_offloads(const dts_case *k, const dts_case_offloads *o, double copied_B,
