@@ -1,4 +1,4 @@
-/* The closed form of a candidate's memory, and its bounds.
+/* The estimate of a candidate's memory, and its bounds.
  *
  *   memory        = max_c (static + whole · saved of a chunk + halves · what weights' gradients need of it
  *                   + transient), at each moment of the order that holds most (dts_schedule_moments), the largest of:
@@ -18,7 +18,7 @@
  * The order of the schedule is the order of the stream in which memory is counted, so that no simulation needs less
  * (tests/property/test_search.c).
  *
- * [1] plan/lower/static_memory.c. [2] plan/lower/kept.c. [3] plan/lower/step_memory.c. */
+ * [1] plan/lower/states.c. [2] plan/lower/kept.c. [3] plan/lower/step_memory.c. */
 #include <math.h>
 
 #include "plan/lower/states.h"
