@@ -266,8 +266,7 @@ bool dts_plan_dispatches_on_device(const dts_plan *plan) {
 }
 
 bool dts_plan_shards_parameters(const dts_plan *plan) {
-    int kind = plan->job.parallelism->data_parallel;
-    return kind == DTS_DP_FSDP || kind == DTS_DP_ZERO3;
+    return dts_shards_parameters(plan->job.parallelism->data_parallel);
 }
 
 int64_t dts_units_prefetched(const dts_stack *stack, int data_parallel) {
@@ -285,7 +284,7 @@ double dts_adapter_host_s(const dts_plan *plan, int data_parallel) {
 }
 
 bool dts_plan_shards_gradients(const dts_plan *plan) {
-    return dts_plan_shards_parameters(plan) || plan->job.parallelism->data_parallel == DTS_DP_ZERO2;
+    return dts_shards_gradients(plan->job.parallelism->data_parallel);
 }
 
 bool dts_plan_reshards(const dts_plan *plan) {
@@ -360,7 +359,7 @@ bool dts_plan_wraps_linears(const dts_plan *plan) {
 }
 
 bool dts_plan_shards_optimizer(const dts_plan *plan) {
-    return dts_plan_shards_gradients(plan) || plan->job.parallelism->data_parallel == DTS_DP_ZERO1;
+    return dts_shards_optimizer(plan->job.parallelism->data_parallel);
 }
 
 bool dts_job_orthogonalises(const dts_job *job) {

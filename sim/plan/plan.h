@@ -337,7 +337,16 @@ const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena);
 /* "LoRA of rank 16, base nf4": what is trained beside frozen weights; NULL: all of them are trained. */
 const char *dts_plan_describe_adapters(const dts_plan *plan, dts_arena *arena);
 
-/* What the data parallelism keeps 1/shards of. */
+/* What a dts_data_parallel keeps 1/shards of, and what that of a plan does. */
+static inline bool dts_shards_parameters(int data_parallel) {
+    return data_parallel == DTS_DP_FSDP || data_parallel == DTS_DP_ZERO3;
+}
+static inline bool dts_shards_gradients(int data_parallel) {
+    return dts_shards_parameters(data_parallel) || data_parallel == DTS_DP_ZERO2;
+}
+static inline bool dts_shards_optimizer(int data_parallel) {
+    return dts_shards_gradients(data_parallel) || data_parallel == DTS_DP_ZERO1;
+}
 bool dts_plan_shards_parameters(const dts_plan *plan);
 bool dts_plan_shards_gradients(const dts_plan *plan);
 /* Units gathered ahead in backward, and host time around a collective of a unit, for a dts_data_parallel. */

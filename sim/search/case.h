@@ -1,10 +1,9 @@
-/* One candidate on its frame: what the closed forms of its time (estimate.c) and of its memory (estimate_memory.c)
+/* One candidate on its frame: what the estimates of its time (estimate_time.c) and of its memory (estimate_memory.c)
  * share. */
 #ifndef DTS_SEARCH_CASE_H
 #define DTS_SEARCH_CASE_H
 
 #include "search/frame.h"
-#include "search/pace.h"
 
 enum { DTS_CASE_NONE, DTS_CASE_SELECTIVE, DTS_CASE_FULL };
 
@@ -24,47 +23,28 @@ typedef struct dts_case {
     double microbatches;
 } dts_case;
 
-bool dts_case_shards_parameters(const dts_case *k);
-bool dts_case_shards_gradients(const dts_case *k);
-bool dts_case_shards_optimizer(const dts_case *k);
-
 /* As dts_plan_owns_tensors: then the rank that owns most decides, not the average one. */
 bool dts_case_owns_tensors(const dts_case *k);
 
 /* FSDP's no_sync: whole gradients until the last microbatch. */
 bool dts_case_defers_reduction(const dts_case *k);
 
-/* Parameters that no pass lets go before the step. */
-bool dts_case_stays_whole(const dts_case *k);
-
-/* Does the backward pass begin with a second gather of the root? Where embedding and head are units, it has nothing. */
-bool dts_case_regathers_root(const dts_case *k, const dts_rank_class *c);
-
-/* One microbatch of a rank: what its passes take without offloads, and without sends that block. */
+/* What the passes of one microbatch of a rank take. */
 typedef struct dts_case_passes {
     double forward_s, input_s, weight_s;
-    /* of these, waiting for the first gathers, which other stages do not wait for */
-    double first_forward_s, first_input_s;
 } dts_case_passes;
 
+/* Without offloads, and sends that block. */
 dts_case_passes dts_case_passes_of(const dts_case *k, const dts_rank_class *c, bool splits);
-/* Host time around one collective of each unit. */
-double dts_case_hooks_s(const dts_case *k, const dts_rank_class *c);
 
-/* What a pipeline's ranks do for one microbatch. */
-typedef struct dts_case_pipeline {
-    double busiest_s;                         /* all passes of the rank that takes longest */
-    dts_case_passes mean;                     /* of all ranks, without first gathers */
-    dts_pace_class classes[DTS_PACE_CLASSES]; /* of the first so many */
-    double input_frees;                       /* as in dts_pace */
-} dts_case_pipeline;
+/* All passes of all ranks. busiest_s: of one microbatch, of the rank that takes longest; mean: of all ranks. */
+double dts_case_pipeline_s(const dts_case *k, const dts_schedule_method *method, double busiest_s,
+                           const dts_case_passes *mean);
 
-/* Of all microbatches, from the first pass to the last. */
-double dts_case_pipeline_s(const dts_case *k, const dts_schedule_method *method, const dts_case_pipeline *p);
-
-/* [rank] where the order holds most that is made for these passes, once their length is known; NULL: there is none. */
-const dts_moments *dts_case_made_moments(const dts_case *k, const dts_schedule_method *method,
-                                         const dts_case_pipeline *p);
+/* Gradients that no backward pass hides, and gathers of what the step has updated. */
+double dts_case_tail_s(const dts_case *k, const dts_rank_class *c, const dts_schedule_method *method,
+                       const dts_case_passes *p);
+double dts_case_step_s(const dts_case *k, const dts_rank_class *c);
 
 /* Ranks that share one copy of a set of parameters. */
 double dts_case_shards(const dts_case *k, int set);
@@ -76,9 +56,8 @@ double dts_case_span(const dts_case *k, double layers);
 double dts_case_repeated(const dts_case *k, double layers);
 double dts_case_repeated_share(const dts_case *k, const dts_rank_class *c);
 
-/* Bytes of a rank: all the time; that chunks with layers layers keep for their backward (all of the rank's, or the
- * fewest of a chunk); beside what is kept; gathered units and gradients on their way. */
-double dts_case_static_B(const dts_case *k, const dts_rank_class *c);
+/* Bytes of a rank: that chunks with layers layers keep for their backward (all of the rank's, or the fewest of a
+ * chunk); beside what is kept; gathered units and gradients on their way. */
 double dts_case_kept_B(const dts_case *k, const dts_rank_class *c, double layers);
 double dts_case_transient_B(const dts_case *k, const dts_rank_class *c);
 double dts_case_communication_B(const dts_case *k, const dts_rank_class *c);
@@ -94,13 +73,13 @@ typedef struct dts_case_activations {
     double least_chunk_B, least_halves_B;
 } dts_case_activations;
 
-dts_case_activations dts_case_activations_of(const dts_case *k, const dts_rank_class *c, const dts_case_passes *p,
-                                             bool splits);
+dts_case_activations dts_case_activations_of(const dts_case *k, const dts_rank_class *c);
 
-/* What a rank has at the end of a step, and what of that comes with the step's backward passes. */
+/* What a rank has at the end of a step. */
 typedef struct dts_case_resident {
-    double stepped_B, come_B; /* at the step, and of it what comes while a backward pass runs */
+    double stepped_B, come_B; /* on the GPU, and of it what comes while a backward pass runs */
     double lists_B;           /* beside it while the step runs */
+    double host_B, drives_B;  /* in the memory of the host, and on drives, all the time */
 } dts_case_resident;
 
 dts_case_resident dts_case_resident_of(const dts_case *k, const dts_rank_class *c);
@@ -108,31 +87,25 @@ dts_case_resident dts_case_resident_of(const dts_case *k, const dts_rank_class *
 /* What a class of ranks does for its offloads, whatever is recomputed. */
 typedef struct dts_case_offloads {
     dts_case_resident resident;
-    double host_B, drives_B; /* what rests there */
-    double step_s, step_host_s;
-    double parameters_s, gradients_s; /* copies for a pass */
-    double read_s, write_s;           /* from drives: parameters for a pass; to drives: a microbatch's gradients */
-    double activations_read_s, activations_write_s; /* of one byte */
+    double step_s;
+    double parameters_s, gradients_s;           /* on their way there or back, for a pass */
+    double activations_out_s, activations_in_s; /* the same of one byte */
 } dts_case_offloads;
 
-/* Copies, reads and writes, and what rests where; elements: of the rank's shards. Without the step. */
-void dts_case_add_offloads(const dts_case *k, const dts_rank_class *c, double elements, dts_case_offloads *out);
+/* What is on its way, and what rests where. */
+void dts_case_add_offloads(const dts_case *k, const dts_rank_class *c, dts_case_offloads *out);
 
 /* Passes beside them; copied_B: of the activations that a microbatch keeps. */
-dts_case_passes dts_case_with_offloads(const dts_case *k, const dts_rank_class *c, const dts_case_offloads *o,
-                                       double copied_B, const dts_schedule_method *method, dts_case_passes p);
-
-/* A step on the CPU, in as many parts as the rank has layers, and one; *host_s: of the CPU alone. */
-double dts_case_cpu_step_s(const dts_case *k, double elements, double *host_s);
+dts_case_passes dts_case_with_offloads(const dts_case *k, const dts_case_offloads *o, double copied_B,
+                                       const dts_schedule_method *method, dts_case_passes p);
 
 /* The memory of a class of ranks, and its bound: into the largest so far. ordered: the simulation's order has these
  * moments, and not those of an order that it makes. */
 void dts_case_memory(const dts_case *k, const dts_rank_class *c, const dts_case_activations *a,
                      const dts_case_resident *r, const dts_moments *moments, bool ordered, dts_estimate *out);
 
-/* Of one rank in the memory of its host, or on drives: what is there all the time. In the memory of its host: of its
- * activations what is there when the schedule keeps most of them, at least; and what may be there beside all that. */
-double dts_case_resting_B(const dts_case *k, const dts_rank_class *c, int where);
+/* Of one rank's activations in the memory of its host, what is there when the schedule keeps most of them, at least;
+ * and what may be there beside all that rests there. */
 double dts_case_host_activations_B(const dts_case *k, const dts_rank_class *c, double least_chunk_B, double least);
 double dts_case_host_more_B(const dts_case *k, const dts_rank_class *c, double kept_B, double most);
 /* What the fullest node's host holds, where a rank of each class holds so much: at least, and at most. */

@@ -1,4 +1,4 @@
-/* The closed form of a candidate's memory, and its bounds.
+/* The estimate of a candidate's memory, and its bounds.
  *
  *   memory        = max_c (static + whole · saved of a chunk + halves · what weights' gradients need of it
  *                   + transient), at each moment of the order that holds most (dts_schedule_moments), the largest of:
@@ -18,25 +18,14 @@
  * The order of the schedule is the order of the stream in which memory is counted, so that no simulation needs less
  * (tests/property/test_search.c).
  *
- * [1] plan/lower/static_memory.c. [2] plan/lower/kept.c. [3] plan/lower/step_memory.c. */
+ * [1] plan/lower/states.c. [2] plan/lower/kept.c. [3] plan/lower/step_memory.c. */
 #include <math.h>
 
+#include "plan/lower/states.h"
 #include "search/case.h"
-
-bool dts_case_shards_parameters(const dts_case *k) {
-    return k->kind == DTS_DP_FSDP || k->kind == DTS_DP_ZERO3;
-}
 
 bool dts_case_defers_reduction(const dts_case *k) {
     return k->kind == DTS_DP_FSDP && dts_plan_reduces_each_step(k->plan) && k->microbatches > 1;
-}
-
-bool dts_case_shards_gradients(const dts_case *k) {
-    return dts_case_shards_parameters(k) || k->kind == DTS_DP_ZERO2;
-}
-
-bool dts_case_shards_optimizer(const dts_case *k) {
-    return dts_case_shards_gradients(k) || k->kind == DTS_DP_ZERO1;
 }
 
 bool dts_case_owns_tensors(const dts_case *k) {
@@ -51,7 +40,7 @@ double dts_case_shards(const dts_case *k, int set) {
 
 /* Elements of a set whose states the fullest rank keeps. */
 static double stepped_elements(const dts_case *k, const dts_rank_class *c, int set) {
-    const double even = dts_case_shards_optimizer(k) ? dts_case_shards(k, set) : 1;
+    const double even = dts_shards_optimizer(k->kind) ? dts_case_shards(k, set) : 1;
     if (dts_case_owns_tensors(k)) {
         return c->owned[set];
     }
@@ -61,62 +50,76 @@ static double stepped_elements(const dts_case *k, const dts_rank_class *c, int s
     return c->parameters[set] / even;
 }
 
-/* The main terms of plan/lower/static_memory.c; it knows smaller ones beside these. */
-double dts_case_static_B(const dts_case *k, const dts_rank_class *c) {
-    const dts_storage *storage = &k->plan->storage;
-    bool buckets = dts_plan_replicates(k->plan) && !dts_case_shards_gradients(k) && k->kind != DTS_DP_SINGLE_PROCESS &&
-                   !k->plan->job.stack->gradient_as_bucket_view;
-    double bytes = 0;
-    for (int set = 0; set < DTS_SET_COUNT; set++) {
-        double elements = c->parameters[set], shards = dts_case_shards(k, set);
-        if ((k->offload & DTS_OFFLOAD_PARAMETERS) == 0) {
-            bytes += dts_case_shards_parameters(k)
-                         ? (elements * storage->parameter_B + c->frozen_B[set]) / shards
-                         : dts_plan_weights_B(k->plan, elements, c->quantised[set]) + c->frozen_B[set];
-        }
-        if ((k->offload & DTS_OFFLOAD_GRADIENTS) == 0) {
-            bytes += elements * storage->gradient_B / (dts_case_shards_gradients(k) ? shards : 1);
-        }
-        if ((k->offload & DTS_OFFLOAD_OPTIMIZER) == 0) {
-            bytes += stepped_elements(k, c, set) * storage->optimizer_B;
-        }
-        bytes += buckets && dts_plan_replicates_set(k->plan, (dts_parameter_set)set) ? elements * k->reduce_B : 0;
-    }
-    if ((k->offload & DTS_OFFLOAD_OPTIMIZER) == 0) {
-        const double all = c->parameters[DTS_SET_COMMON], common = dts_case_shards(k, DTS_SET_COMMON);
-        const double share = !dts_case_shards_optimizer(k)         ? 1
-                             : dts_case_owns_tensors(k) && all > 0 ? c->owned[DTS_SET_COMMON] / all
-                                                                   : 1 / common;
-        bytes += c->statistics * DTS_FP32_B * share;
-    }
-    return bytes + c->buffers_B;
-}
-
-/* Of these, shards of gradients that are not there until the first backward reduces them (plan/lower/units.c). */
-static double coming_B(const dts_case *k, const dts_rank_class *c) {
-    double bytes = 0;
-    for (int set = 0; set < DTS_SET_COUNT; set++) {
-        bytes += c->parameters[set] * k->plan->storage.gradient_B / dts_case_shards(k, set);
-    }
-    const bool come = k->kind == DTS_DP_FSDP && k->plan->job.stack->zero_grad_to_none && dts_plan_replicates(k->plan) &&
-                      (k->offload & DTS_OFFLOAD_GRADIENTS) == 0;
-    return come ? bytes : 0;
-}
-
 /* Lists of the step on the GPU, of what is not orthogonalised (plan/lower/step_memory.c). */
 static double lists_B(const dts_case *k, const dts_rank_class *c) {
     double elements = 0;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
-        const double even = dts_case_shards_optimizer(k) ? dts_case_shards(k, set) : 1;
+        const double even = dts_shards_optimizer(k->kind) ? dts_case_shards(k, set) : 1;
         elements += c->orthogonal[set].tensors > 0 ? (c->parameters[set] - c->orthogonal[set].elements) / even
                                                    : stepped_elements(k, c, set);
     }
     return (k->offload & DTS_OFFLOAD_OPTIMIZER) == 0 ? elements * dts_step_lists_B(k->plan) : 0;
 }
 
+static dts_keeping keeping_of(const dts_case *k) {
+    dts_keeping how = {.plan = k->plan,
+                       .data_parallel = k->kind,
+                       .parameters = dts_offload_target_of(k->offload, DTS_OFFLOAD_PARAMETERS),
+                       .gradients = dts_offload_target_of(k->offload, DTS_OFFLOAD_GRADIENTS),
+                       .optimizer = dts_offload_target_of(k->offload, DTS_OFFLOAD_OPTIMIZER)};
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        how.shards[set] = dts_case_shards(k, set);
+    }
+    return how;
+}
+
+static dts_set_states states_of(const dts_case *k, const dts_rank_class *c, int set) {
+    const double all = c->parameters[set], share = all > 0 ? stepped_elements(k, c, set) / all : 0;
+    const double even = dts_shards_optimizer(k->kind) ? 1 / dts_case_shards(k, set) : 1;
+    return (dts_set_states){.parameters = all,
+                            .quantised = c->quantised[set],
+                            .frozen_B = c->frozen_B[set],
+                            .staged = all,
+                            .statistics = c->statistics,
+                            .optimizer_share = share,
+                            .statistics_share = dts_case_owns_tensors(k) ? share : even};
+}
+
+/* Pinned buffers between drives and GPU. */
+static double drive_buffers_B(const dts_case *k, const dts_keeping *how) {
+    double elements = 0, bytes = 0, parameters_B = 0, step_B = 0;
+    for (int part = 0; part < DTS_PART_COUNT; part++) {
+        const dts_part_cost *cost = &k->frame->costs.parts[part];
+        double trained = 0, all_B = 0;
+        for (int set = 0; set < DTS_SET_COUNT; set++) {
+            trained += cost->parameters[set] / how->shards[set];
+            all_B += (cost->parameters[set] * k->plan->storage.parameter_B + cost->frozen_B[set]) / how->shards[set];
+        }
+        elements = fmax(elements, trained);
+        bytes = fmax(bytes, all_B);
+    }
+    dts_drive_buffers(how, elements, bytes, &parameters_B, &step_B);
+    return floor(parameters_B) + floor(step_B);
+}
+
 dts_case_resident dts_case_resident_of(const dts_case *k, const dts_rank_class *c) {
-    return (dts_case_resident){
-        .stepped_B = dts_case_static_B(k, c), .come_B = coming_B(k, c), .lists_B = lists_B(k, c)};
+    const dts_keeping how = keeping_of(k);
+    dts_case_resident out = {.lists_B = lists_B(k, c), .stepped_B = c->buffers_B};
+    const bool drives = how.parameters == DTS_OFFLOAD_NVME || how.optimizer == DTS_OFFLOAD_NVME;
+    out.host_B = drives ? drive_buffers_B(k, &how) : 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        const dts_set_states held = states_of(k, c, set);
+        dts_state all[DTS_STATES_MOST];
+        const size_t count = dts_states_of(&how, (dts_parameter_set)set, &held, all);
+        for (size_t i = 0; i < count; i++) {
+            const double bytes = floor(all[i].bytes); /* of each, as there */
+            out.come_B += all[i].term.category == DTS_MEMORY_SHARDS ? bytes : 0;
+            out.stepped_B += all[i].rests == DTS_OFFLOAD_NONE ? bytes : 0;
+            out.host_B += all[i].rests == DTS_OFFLOAD_CPU ? bytes : 0;
+            out.drives_B += all[i].rests == DTS_OFFLOAD_NVME ? bytes : 0;
+        }
+    }
+    return out;
 }
 
 double dts_case_span(const dts_case *k, double layers) {
@@ -222,7 +225,7 @@ static double units_B(const dts_case *k, const dts_rank_class *c, bool layers) {
 /* The root and its gradients on their way, when nothing else is left of a microbatch. */
 static double root_B(const dts_case *k, const dts_rank_class *c) {
     const units u = units_of(k, c);
-    const bool reduces = dts_case_shards_parameters(k) && dts_plan_replicates(k->plan) && c->ends == 0;
+    const bool reduces = dts_shards_parameters(k->kind) && dts_plan_replicates(k->plan) && c->ends == 0;
     return reduces && !dts_case_defers_reduction(k) ? u.root_B + u.root * k->reduce_B : 0;
 }
 
@@ -232,7 +235,7 @@ static double communication_B(const dts_case *k, const dts_rank_class *c, bool l
     if (!dts_plan_replicates(k->plan)) {
         return 0;
     }
-    if (dts_case_shards_parameters(k)) {
+    if (dts_shards_parameters(k->kind)) {
         return units_B(k, c, layers) + (dts_case_defers_reduction(k) ? parameters * k->reduce_B : 0);
     }
     return 0;
@@ -265,36 +268,26 @@ static double least_of_layers_B(const dts_case *k, double layers) {
 /* ZeRO-2: gradients fill their buckets while the backward of a chunk frees what its layers kept, the head's ahead of
  * them. One bucket is reduced while the next one fills; where reductions wait for the end of a pass, all of a chunk's
  * are there by then. */
-static double buckets_B(const dts_case *k, const dts_rank_class *c, const dts_case_passes *p, bool splits) {
+static double buckets_B(const dts_case *k, const dts_rank_class *c) {
     const dts_stack *stack = k->plan->job.stack;
-    double all_B = 0, layer_B = 0, head_B = 0;
+    double all_B = 0, layer_B = 0;
     if (k->kind != DTS_DP_ZERO2 || !dts_plan_replicates(k->plan)) {
         return 0;
     }
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         if (dts_plan_replicates_set(k->plan, (dts_parameter_set)set)) {
-            const double ends = (c->embedding ? 1 : 0) + (c->head ? 1 : 0);
             all_B += c->parameters[set] * k->reduce_B;
             layer_B += c->unit[set] * k->reduce_B;
-            head_B += c->head ? (c->parameters[set] - c->layers * c->unit[set]) / ends * k->reduce_B : 0;
         }
     }
     const double chunk_B = all_B / (double)k->frame->chunks;
-    const double most_B =
-        stack->ddp_overlap ? fmin(chunk_B, stack->ddp_bucket_B + fmax(stack->ddp_bucket_B, head_B)) : chunk_B;
-    const double freed_B = (splits ? halves_B(k, c) : dts_case_kept_B(k, c, c->layers)) / fmax(1, c->layers);
-    const double filled_B = layer_B > freed_B ? most_B * (1 - freed_B / layer_B) : 0;
-    /* what reductions that are slower than passes leave of each, as far as there is room */
-    const double pace_s = p->forward_s + p->input_s + p->weight_s, reduced_s = c->collectives.scatter_s;
-    const double left = reduced_s > pace_s ? 1 - pace_s / reduced_s : 0;
-    const double left_B = fmax(0, k->microbatches - (double)k->plan->pipeline) * left * all_B;
-    const double room_B = fmax(0, DTS_BUCKET_ROOM * k->reduce_B - filled_B);
-    return fmax(filled_B, fmin(head_B, most_B)) + fmin(left_B, room_B);
+    const double most_B = stack->ddp_overlap ? fmin(chunk_B, 2 * stack->ddp_bucket_B) : chunk_B;
+    const double freed_B = dts_case_kept_B(k, c, c->layers) / fmax(1, c->layers);
+    return layer_B > freed_B ? most_B * (1 - freed_B / layer_B) : 0;
 }
 
-dts_case_activations dts_case_activations_of(const dts_case *k, const dts_rank_class *c, const dts_case_passes *p,
-                                             bool splits) {
-    const double ends_B = communication_B(k, c, false), filled_B = buckets_B(k, c, p, splits);
+dts_case_activations dts_case_activations_of(const dts_case *k, const dts_rank_class *c) {
+    const double ends_B = communication_B(k, c, false), filled_B = buckets_B(k, c);
     return (dts_case_activations){.kept_B = dts_case_kept_B(k, c, c->layers),
                                   .copied_B = copied_B(k, c),
                                   .halves_B = halves_B(k, c),
@@ -363,53 +356,6 @@ void dts_case_memory(const dts_case *k, const dts_rank_class *c, const dts_case_
     out->least_memory_B = fmax(out->least_memory_B, least_B * (1 - 1e-9) - 1024);
 }
 
-/* Pinned buffers between drives and GPU [1]. */
-static double drive_buffers_B(const dts_case *k) {
-    const dts_storage *storage = &k->plan->storage;
-    double elements = 0, bytes = 0; /* of the largest part: trained, and with what is not */
-    for (int part = 0; part < DTS_PART_COUNT; part++) {
-        const dts_part_cost *cost = &k->frame->costs.parts[part];
-        double trained = 0, all_B = 0;
-        for (int set = 0; set < DTS_SET_COUNT; set++) {
-            const double shards = dts_case_shards(k, set);
-            trained += cost->parameters[set] / shards;
-            all_B += (cost->parameters[set] * storage->parameter_B + cost->frozen_B[set]) / shards;
-        }
-        elements = fmax(elements, trained);
-        bytes = fmax(bytes, all_B);
-    }
-    const double element_B = storage->optimizer_B + storage->gradient_B + storage->parameter_B;
-    const bool parameters = dts_offload_target_of(k->offload, DTS_OFFLOAD_PARAMETERS) == DTS_OFFLOAD_NVME;
-    const bool optimizer = dts_offload_target_of(k->offload, DTS_OFFLOAD_OPTIMIZER) == DTS_OFFLOAD_NVME;
-    const double buffers = (double)k->plan->job.offload->prefetch + 1;
-    return (parameters ? floor(buffers * bytes) : 0) + (optimizer ? floor(buffers * elements * element_B) : 0);
-}
-
-/* What is offloaded, and what a step on the CPU needs beside it [1]. Whole bytes of each, as there. */
-double dts_case_resting_B(const dts_case *k, const dts_rank_class *c, int where) {
-    const dts_storage *storage = &k->plan->storage;
-    const bool parameters = dts_offload_target_of(k->offload, DTS_OFFLOAD_PARAMETERS) == where;
-    const bool gradients = dts_offload_target_of(k->offload, DTS_OFFLOAD_GRADIENTS) == where;
-    const bool optimizer = dts_offload_target_of(k->offload, DTS_OFFLOAD_OPTIMIZER) == where;
-    const bool steps = (k->offload & DTS_OFFLOAD_OPTIMIZER) != 0;
-    const bool copies = optimizer && (k->offload & DTS_OFFLOAD_PARAMETERS) == 0;
-    const bool arrive = steps && where == DTS_OFFLOAD_CPU && (k->offload & DTS_OFFLOAD_GRADIENTS) == 0;
-    const int buffered = DTS_OFFLOAD_PARAMETERS | DTS_OFFLOAD_OPTIMIZER;
-    double bytes =
-        where == DTS_OFFLOAD_CPU && (dts_offload_on_drives(k->offload) & buffered) != 0 ? drive_buffers_B(k) : 0;
-    for (int set = 0; set < DTS_SET_COUNT; set++) {
-        const double shards = dts_case_shards(k, set);
-        const double stepped = c->parameters[set] / (dts_case_shards_optimizer(k) ? shards : 1);
-        bytes += parameters ? floor(c->frozen_B[set] / shards) : 0;
-        bytes += parameters ? floor(c->parameters[set] * storage->parameter_B / shards) : 0;
-        bytes += gradients ? floor(c->parameters[set] * storage->gradient_B / shards) : 0;
-        bytes += optimizer ? floor(stepped * storage->optimizer_B) : 0;
-        bytes += copies ? floor(stepped * storage->parameter_B) : 0;
-        bytes += arrive ? floor(stepped * storage->gradient_B) : 0;
-    }
-    return bytes;
-}
-
 /* A layer's forward pass waits until the activations of the layer before the prefetched ones are out, and copies leave
  * in turn. Ranks of a pipeline do not hold most of them at the same moment: one that is in a backward pass, or begins a
  * forward pass, has a chunk less. */
@@ -461,10 +407,9 @@ double dts_case_host_more_B(const dts_case *k, const dts_rank_class *c, double k
                               : gradients == DTS_OFFLOAD_CPU ? summed_B - storage->gradient_B
                                                              : 0;
     const double chunk_B = largest_share(k, c) * kept_B + c->saved_B;
-    double bytes = (k->offload & DTS_OFFLOAD_OPTIMIZER) != 0 ? c->statistics * DTS_FP32_B : 0;
-    bytes += activations == DTS_OFFLOAD_CPU    ? most * chunk_B
-             : activations == DTS_OFFLOAD_NVME ? passing_B(k, c, chunk_B, most)
-                                               : 0;
+    double bytes = activations == DTS_OFFLOAD_CPU    ? most * chunk_B
+                   : activations == DTS_OFFLOAD_NVME ? passing_B(k, c, chunk_B, most)
+                                                     : 0;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         bytes += c->parameters[set] * gradient_B / dts_case_shards(k, set);
     }

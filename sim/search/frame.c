@@ -34,17 +34,8 @@ static dts_pass_cost joined(const dts_part_cost *part) {
     both.kernels += part->weight.kernels;
     both.exchange_s += part->weight.exchange_s - part->hidden_s;
     both.exchanges += part->weight.exchanges;
-    both.network_s += part->weight.network_s;
-    both.network_B += part->weight.network_B;
     both.idle_s += part->weight.idle_s;
     return both;
-}
-
-static void add_exchanges(dts_exchanges *to, const dts_pass_cost *pass, double times) {
-    to->seconds += times * pass->exchange_s;
-    to->network_s += times * pass->network_s;
-    to->network_B += times * pass->network_B;
-    to->lead_s += times * pass->lead_s;
 }
 
 static void add_part(const dts_frame *frame, dts_part which, double times, dts_rank_class *c) {
@@ -52,34 +43,21 @@ static void add_part(const dts_frame *frame, dts_part which, double times, dts_r
     const dts_part_cost *part = &frame->costs.parts[which];
     const bool is_layer = dts_part_is_layer(which);
     c->forward_s += times * dts_pass_chain_s(plan, &part->forward, false);
-    c->head_forward_s += which == DTS_PART_HEAD ? times * dts_pass_chain_s(plan, &part->forward, false) : 0;
     c->input_s += times * dts_pass_chain_s(plan, &part->input, true);
     const dts_pass_cost both = joined(part);
     c->weight_s += times * dts_pass_chain_s(plan, &part->weight, true);
     c->backward_s += times * dts_pass_chain_s(plan, &both, true);
     c->accumulate_s += times * part->accumulate_s;
-    c->bucket_s += times * part->bucket_s;
-    if (part->forward.reads > 0) {
-        c->reading_layers += times;
-        c->after_reads_s += times * (part->forward.kernel_s + part->forward.exchange_s + part->forward.after_read_s);
-    }
-    add_exchanges(&c->exchanges_forward, &part->forward, times);
-    add_exchanges(&c->exchanges_backward, &both, times);
-    add_exchanges(&c->exchanges_full, &part->again, is_layer ? times : 0);
     c->kernels_forward_s += times * part->forward.kernel_s;
     c->kernels_backward_s += times * (part->input.kernel_s + part->weight.kernel_s);
-    c->products_forward_s += times * part->forward.product_s;
-    c->products_backward_s += times * (part->input.product_s + part->weight.product_s);
     c->waited_s += times * part->forward.waited_s;
     c->waited_layers_s += is_layer ? times * part->again.waited_s : 0;
     c->longest_wait_s = fmax(c->longest_wait_s, times > 0 ? part->forward.longest_s : 0);
     c->launches_forward += times * part->forward.kernels;
-    c->launches_input += times * part->input.kernels;
     c->launches_backward += times * (part->input.kernels + part->weight.kernels);
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         c->parameters[set] += times * part->parameters[set];
         c->quantised[set] += times * part->quantised[set];
-        c->buckets[set] += times * part->buckets[set];
         c->unit[set] += is_layer ? times * part->parameters[set] : 0;
         c->unit_quantised[set] += is_layer ? times * part->quantised[set] : 0;
         c->frozen_B[set] += times * part->frozen_B[set];
@@ -95,7 +73,6 @@ static void add_part(const dts_frame *frame, dts_part which, double times, dts_r
         c->layer_units += times * (plan->job.parallelism->fsdp_unit == DTS_FSDP_UNIT_LINEAR ? part->linears : 1);
         c->full_s += times * dts_pass_chain_s(plan, &part->again, true);
         c->kernels_full_s += times * part->again.kernel_s;
-        c->products_full_s += times * part->again.product_s;
         c->launches_full += times * part->again.kernels;
         c->layers += times;
         c->layers_saved_B += times * part->saved_B;
@@ -110,7 +87,6 @@ static void add_part(const dts_frame *frame, dts_part which, double times, dts_r
         c->head_weights_B += which == DTS_PART_HEAD ? part->weights_B : 0;
         const double transient_B = fmax(part->backward_peak_B, part->forward_peak_B);
         c->transient_B = fmax(c->transient_B, transient_B);
-        c->embedding_elements = which == DTS_PART_EMBEDDING ? part->parameters[DTS_SET_COMMON] : c->embedding_elements;
         c->embedding_transient_B = which == DTS_PART_EMBEDDING ? transient_B : c->embedding_transient_B;
     }
 }
@@ -260,145 +236,65 @@ static dts_placement group_of(const dts_plan *plan, int rank, int set, double bu
     return plan->data_groups[rank];
 }
 
-static void cost_buckets(const dts_frame *frame, int rank, const dts_rank_class *c, dts_collective kind, double *all_s,
-                         double *last_s) {
+/* Gradients in buckets, and all parameters at once. */
+static void cost_whole(const dts_frame *frame, int rank, dts_rank_class *c) {
     const dts_plan *plan = frame->plan;
+    const dts_cluster *cluster = plan->job.cluster;
+    dts_rank_collectives *out = &c->collectives;
     for (int set = 0; set < DTS_SET_COUNT; set++) {
         double sharing = 1;
-        const dts_stack *stack = plan->job.stack;
-        double bytes = c->parameters[set] * frame->reduce_B[false];
-        /* all at once, they are cut where a bucket is full */
-        const double filled = stack->ddp_overlap ? c->buckets[set] : bytes / fmax(stack->ddp_bucket_B, 1);
-        double count = fmax(ceil(filled), bytes > 0);
-        if (count >= 1) {
-            dts_placement group = group_of(plan, rank, set, 1, &sharing);
-            *all_s += count * dts_shared_collective_s(plan->job.cluster, kind, group, bytes / count, sharing);
-            const double end_B = set == DTS_SET_COMMON ? c->embedding_elements * frame->reduce_B[false] : 0;
-            *last_s = dts_shared_collective_s(plan->job.cluster, kind, group, fmax(bytes / count, end_B), sharing);
+        const dts_placement group = group_of(plan, rank, set, 1, &sharing);
+        const double bytes = c->parameters[set] * frame->reduce_B[false];
+        const double count = ceil(bytes / fmax(plan->job.stack->ddp_bucket_B, 1));
+        if (count > 0) {
+            const double each_B = bytes / count;
+            out->buckets += count;
+            out->reduce_s += count * dts_shared_collective_s(cluster, DTS_ALL_REDUCE, group, each_B, sharing);
+            out->scatter_s += count * dts_shared_collective_s(cluster, DTS_REDUCE_SCATTER, group, each_B, sharing);
         }
+        const double all_B = dts_plan_gathered_B(plan, c->parameters[set], c->quantised[set]);
+        const double owners = fmax(1, fmin((double)group.ranks, c->tensors)); /* of tensors of one size */
+        const double owned_B = c->parameters[set] * plan->storage.parameter_B;
+        out->gather_s += dts_shared_collective_s(cluster, DTS_ALL_GATHER, group, all_B, sharing);
+        out->broadcast_s +=
+            owners * dts_shared_collective_s(cluster, DTS_BROADCAST_IN_TURN, group, owned_B / owners, sharing);
     }
 }
 
-/* Elements in so many units of FSDP: whole groups, or node groups with an all-reduce of the shards between them
- * (between_s, by the format as scatter_s). */
-static void cost_unit(const dts_frame *frame, int rank, int hybrid, int set, double units, const dts_unit_size *unit,
-                      double *gather_s, double (*scatter_s)[2], double *between_s) {
+/* So many units of a set that are equal shares of all of it: in whole groups, or in node groups with an all-reduce of
+ * the shards between them. */
+static void cost_units(const dts_frame *frame, int rank, int hybrid, int set, double units, dts_rank_class *c) {
     const dts_plan *plan = frame->plan;
     const dts_cluster *cluster = plan->job.cluster;
+    dts_rank_collectives *out = &c->collectives;
     double sharing = 1;
-    dts_placement group = group_of(plan, rank, set, busy_share(plan), &sharing);
-    dts_placement between = {1, 1};
+    dts_placement group = group_of(plan, rank, set, busy_share(plan), &sharing), between = {1, 1};
     if (hybrid) {
         const int64_t groups = plan->replicas / frame->group;
         between = (dts_placement){.ranks = groups, .nodes = groups};
         group =
             (dts_placement){.ranks = set == DTS_SET_COMMON ? frame->group : plan->expert_replicas / groups, .nodes = 1};
     }
-    const double gather_B =
-        dts_plan_unit_B(plan, unit->elements[set], unit->quantised[set], unit->frozen_B[set]) / units;
-    *gather_s += units * dts_shared_collective_s(cluster, DTS_ALL_GATHER, group, gather_B, sharing);
+    const double gather_B = dts_plan_unit_B(plan, c->parameters[set], c->quantised[set], c->frozen_B[set]) / units;
+    out->unit_gathers_s[hybrid] += units * dts_shared_collective_s(cluster, DTS_ALL_GATHER, group, gather_B, sharing);
     for (int fsdp = 0; fsdp < 2; fsdp++) {
-        const double reduce_B = unit->elements[set] * frame->reduce_B[fsdp] / units;
-        scatter_s[fsdp][hybrid] +=
-            units * dts_shared_collective_s(cluster, DTS_REDUCE_SCATTER, group, reduce_B, sharing);
-        between_s[fsdp] +=
-            units * dts_shared_collective_s(cluster, DTS_ALL_REDUCE, between, reduce_B / (double)group.ranks,
-                                            (double)group.ranks * sharing);
+        const double reduce_B = c->parameters[set] * frame->reduce_B[fsdp] / units;
+        const double inside_s = dts_shared_collective_s(cluster, DTS_REDUCE_SCATTER, group, reduce_B, sharing);
+        const double between_s = dts_shared_collective_s(cluster, DTS_ALL_REDUCE, between,
+                                                         reduce_B / (double)group.ranks, (double)group.ranks * sharing);
+        out->unit_scatters_s[fsdp][hybrid] += units * (inside_s + between_s);
     }
-}
-
-/* What the gather of a layer's units takes beside its chain, of the set that takes longest; scattering them has the
- * same rate. */
-static void cost_beside(const dts_frame *frame, int rank, int hybrid, dts_rank_class *c) {
-    const dts_plan *plan = frame->plan;
-    const dts_cluster *cluster = plan->job.cluster;
-    const double most = (double)plan->job.stack->communication_sms, port_Bps = dts_gpu_port_Bps(cluster);
-    double longest_s = 0;
-    for (int set = 0; set < DTS_SET_COUNT; set++) {
-        double sharing = 1;
-        dts_placement group = group_of(plan, rank, set, busy_share(plan), &sharing);
-        if (hybrid) {
-            const int64_t groups = plan->replicas / frame->group;
-            group = (dts_placement){.ranks = set == DTS_SET_COMMON ? frame->group : plan->expert_replicas / groups,
-                                    .nodes = 1};
-        }
-        dts_transfer gather;
-        const double unit_B =
-            dts_plan_unit_B(plan, c->unit[set], c->unit_quantised[set], c->unit_frozen_B[set]) / c->layer_units;
-        dts_collective_transfer(cluster, DTS_ALL_GATHER, group, unit_B, &gather);
-        const double takes_s = dts_shared_collective_s(cluster, DTS_ALL_GATHER, group, unit_B, sharing);
-        if (!(gather.work_B > 0) || takes_s <= longest_s) {
-            continue;
-        }
-        longest_s = takes_s;
-        c->collectives.unit_sms[hybrid] = most > 0 ? dts_channel_multiprocessors(cluster, &gather, sharing, most) : 0;
-        c->collectives.unit_link[hybrid] =
-            port_Bps > 0 ? fmin(1, dts_shared_rate_Bps(cluster, &gather, sharing) * gather.gpu_weight / port_Bps) : 0;
-        c->collectives.unit_network[hybrid] = fmin(1, dts_network_share(cluster, &gather, sharing));
-        c->collectives.unit_Bps[hybrid] = dts_shared_rate_Bps(cluster, &gather, sharing);
-    }
-}
-
-/* Kernels around the collectives of so many units that are equal shares of all. */
-static void cost_copies(const dts_frame *frame, int hybrid, double units, const dts_unit_size *all,
-                        dts_unit_copies *gathered, dts_unit_copies *reduced) {
-    const dts_plan *plan = frame->plan;
-    double shards[DTS_SET_COUNT];
-    dts_unit_size one = *all;
-    if (!dts_plan_shards_parameters(plan)) {
-        return;
-    }
-    for (int set = 0; set < DTS_SET_COUNT; set++) {
-        const double ranks = set == DTS_SET_EXPERTS ? (double)plan->expert_replicas : (double)plan->replicas;
-        shards[set] = hybrid ? ranks * (double)frame->group / (double)plan->replicas : ranks;
-        one.elements[set] /= units;
-        one.quantised[set] /= units;
-        one.frozen_B[set] /= units;
-    }
-    dts_unit_copies_of(plan, &one, shards, units, gathered, reduced);
-}
-
-static void cost_units(const dts_frame *frame, int rank, int hybrid, dts_rank_class *c) {
-    dts_rank_collectives *out = &c->collectives;
-    dts_unit_size unit, root;
-    cost_beside(frame, rank, hybrid, c);
-    for (int set = 0; set < DTS_SET_COUNT; set++) {
-        unit.elements[set] = c->unit[set];
-        unit.quantised[set] = c->unit_quantised[set];
-        unit.frozen_B[set] = c->unit_frozen_B[set];
-        root.elements[set] = c->parameters[set] - c->layers * c->unit[set];
-        root.quantised[set] = c->quantised[set] - c->layers * c->unit_quantised[set];
-        root.frozen_B[set] = c->frozen_B[set] - c->layers * c->unit_frozen_B[set];
-        cost_unit(frame, rank, hybrid, set, c->layer_units, &unit, &out->unit_gather_s[hybrid], out->unit_scatter_s,
-                  out->unit_between_s);
-        cost_unit(frame, rank, hybrid, set, fmax(1, c->ends), &root, &out->root_gather_s[hybrid], out->root_scatter_s,
-                  out->root_between_s);
-    }
-    cost_copies(frame, hybrid, c->layer_units, &unit, &out->unit_gathered[hybrid], &out->unit_reduced[hybrid]);
-    cost_copies(frame, hybrid, fmax(1, c->ends), &root, &out->root_gathered[hybrid], &out->root_reduced[hybrid]);
 }
 
 static void cost_collectives(const dts_frame *frame, int rank, dts_rank_class *c) {
-    const dts_plan *plan = frame->plan;
-    if (!dts_plan_replicates(plan)) {
+    if (!dts_plan_replicates(frame->plan)) {
         return;
     }
-    dts_rank_collectives *out = &c->collectives;
-    cost_buckets(frame, rank, c, DTS_ALL_REDUCE, &out->reduce_s, &out->reduce_last_s);
-    cost_buckets(frame, rank, c, DTS_REDUCE_SCATTER, &out->scatter_s, &out->scatter_last_s);
-    for (int set = 0; set < DTS_SET_COUNT; set++) {
-        double sharing = 1;
-        dts_placement group = group_of(plan, rank, set, 1, &sharing);
-        const double all_B = dts_plan_gathered_B(plan, c->parameters[set], c->quantised[set]);
-        const double owners = fmax(1, fmin((double)group.ranks, c->tensors)); /* of tensors of one size */
-        const double owned_B = c->parameters[set] * plan->storage.parameter_B;
-        out->gather_s += dts_shared_collective_s(plan->job.cluster, DTS_ALL_GATHER, group, all_B, sharing);
-        out->broadcast_s += owners * dts_shared_collective_s(plan->job.cluster, DTS_BROADCAST_IN_TURN, group,
-                                                             owned_B / owners, sharing);
-    }
-    cost_units(frame, rank, 0, c);
-    if (frame->group > 0) {
-        cost_units(frame, rank, 1, c);
+    cost_whole(frame, rank, c);
+    for (int hybrid = 0; hybrid <= (frame->group > 0); hybrid++) {
+        for (int set = 0; set < DTS_SET_COUNT; set++) {
+            cost_units(frame, rank, hybrid, set, fmax(1, c->units), c);
+        }
     }
 }
 

@@ -9,19 +9,12 @@
 
 /* Collectives of data parallelism over the gradients and parameters of one rank, seconds. */
 typedef struct dts_rank_collectives {
-    double reduce_s, reduce_last_s;   /* all-reduce: all buckets, the last one */
-    double scatter_s, scatter_last_s; /* reduce-scatter */
-    double gather_s;                  /* all parameters at once */
-    double broadcast_s;               /* … by the ranks that own their tensors (ddp.owns_tensors) */
-    /* sharded, all units of a layer: by all, in node groups; of gradients also by the format, ZeRO-3's and FSDP's */
-    double unit_gather_s[2], root_gather_s[2];
-    double unit_scatter_s[2][2], root_scatter_s[2][2]; /* [FSDP][in node groups] */
-    double unit_between_s[2], root_between_s[2]; /* [FSDP] then, all-reduces between node groups, on their own stream */
-    double unit_sms[2];  /* multiprocessors that a unit's collective takes from the products beside it */
-    double unit_link[2]; /* its share of the GPU's link */
-    double unit_network[2], unit_Bps[2]; /* of the node's network, 0: it stays inside nodes; and its rate alone */
-    /* kernels around these collectives, where the frame's plan shards parameters: [in node groups] */
-    dts_unit_copies unit_gathered[2], unit_reduced[2], root_gathered[2], root_reduced[2];
+    double buckets;               /* that gradients fill; of these … */
+    double reduce_s, scatter_s;   /* … all-reduces, and reduce-scatters */
+    double gather_s, broadcast_s; /* all parameters at once; by the ranks that own their tensors (ddp.owns_tensors) */
+    /* sharded, all units one after another: by all, in node groups; of gradients also by the format, ZeRO-3's and
+     * FSDP's, and in node groups with the all-reduces between these */
+    double unit_gathers_s[2], unit_scatters_s[2][2]; /* [FSDP][in node groups] */
 } dts_rank_collectives;
 
 /* What a rank runs again by selective recomputation, as for dts_rank_class, and what its layers keep then. */
@@ -31,13 +24,6 @@ typedef struct dts_class_selection {
     double weights_B;         /* kept by all layers between the halves of a split backward */
     double input_B;           /* of what layers keep, what lies in the buffers in which chunks were received */
 } dts_class_selection;
-
-/* Exchanges between a pass's kernels; of these, those that a node's network bounds, and what each flow of these sends.
- */
-typedef struct dts_exchanges {
-    double seconds, network_s, network_B;
-    double lead_s; /* kernels of each layer before the first of these */
-} dts_exchanges;
 
 /* Pipeline ranks that do the same work. */
 typedef struct dts_rank_class {
@@ -61,21 +47,13 @@ typedef struct dts_rank_class {
     double layers_weights_B;                    /* kept by all layers between the halves of a split backward */
     /* one microbatch through all chunks, s: the chain with its exchanges or its launches, whichever takes longer */
     double forward_s, input_s, weight_s, full_s;
-    double head_forward_s; /* of these, the head's */
-    double backward_s;     /* both halves where no schedule splits them: the host runs ahead from one to the other */
-    double accumulate_s;   /* beside it: new gradients are added to stored ones, where they are not reduced at once */
-    /* gradients on their way into buckets, of one microbatch; how many buckets they fill, and the largest tensor of the
-     * embedding, which is the last */
-    double bucket_s, buckets[DTS_SET_COUNT], embedding_elements;
-    double reading_layers, after_reads_s; /* layers in whose forward the host reads, and what these run behind it */
-    dts_exchanges exchanges_forward, exchanges_backward, exchanges_full; /* of the chains */
+    double backward_s;   /* both halves where no schedule splits them: the host runs ahead from one to the other */
+    double accumulate_s; /* beside it: new gradients are added to stored ones, where they are not reduced at once */
     /* kernels alone, s, and launches */
     double kernels_forward_s, kernels_backward_s, kernels_full_s;
-    double products_forward_s, products_backward_s, products_full_s; /* of these, products */
     /* what a pass waits for exchanges between its kernels at least; in layers only; of the longest */
     double waited_s, waited_layers_s, longest_wait_s;
     double launches_forward, launches_backward, launches_full;
-    double launches_input; /* of those of backward */
     /* kernels of one microbatch on the way to this rank's first stage and back from it, s */
     double way_forward_s, way_backward_s, way_full_s;
     dts_class_selection selective[DTS_SELECTIONS];
@@ -109,13 +87,12 @@ typedef struct dts_frame {
     double least_estimate_s; /* of the closed forms of all candidates */
     double send_s;           /* from stage to stage, with the gather behind it */
     dts_step_work step;
-    double copy_s;               /* between GPU and host memory, s/B */
-    double read_s, write_s;      /* of the node's drives, with as many others as GPUs share them, s/B; 0: none */
-    double host_B;               /* memory of a node's host */
-    double cpu_step_s;           /* step on the CPU, s/B */
-    dts_frame_owners *owners;    /* room to hand out tensors; NULL: no rank owns whole ones */
-    struct dts_pace_cache *pace; /* lengths of orders that have no formula; NULL: theirs are near enough */
-    dts_frame_terms *terms;      /* what the next candidate has in common with the last one */
+    double copy_s;            /* between GPU and host memory, s/B */
+    double read_s, write_s;   /* of the node's drives, with as many others as GPUs share them, s/B; 0: none */
+    double host_B;            /* memory of a node's host */
+    double cpu_step_s;        /* step on the CPU, s/B */
+    dts_frame_owners *owners; /* room to hand out tensors; NULL: no rank owns whole ones */
+    dts_frame_terms *terms;   /* what the next candidate has in common with the last one */
 } dts_frame;
 
 /* layout: how the schedule lays chunks on ranks. The frame lives in arena and borrows plan. */

@@ -9,7 +9,6 @@
 
 #include "search/levels.h"
 #include "search/moments.h"
-#include "search/pace.h"
 #include "search/space.h"
 
 enum { LAYOUTS = DTS_LAYOUT_V + 1, KINDS = DTS_DP_FSDP + 1 };
@@ -48,7 +47,6 @@ typedef struct walk {
     bool both_orders; /* what is visited stands for its twin in the other order of ranks, too (twins.c) */
     basis bases[BASES];
     dts_moment_cache moments;
-    dts_pace_cache *pace;
     dts_levels levels;
     double host_B, gpu_B; /* memory of a node's host, and of a GPU for tensors */
     dts_status status;
@@ -263,7 +261,6 @@ static const dts_frame *frame_for(walk *w, int32_t kind, dts_layout layout) {
     basis *b = basis_for(w, kind);
     if (b != NULL && !b->has_frame[as]) {
         w->status = dts_frame_make(&b->plan, &b->costs, as, w->frame_arena, &b->frames[as], w->diag);
-        b->frames[as].pace = w->pace;
         b->has_frame[as] = true;
     }
     return b == NULL || w->status != DTS_OK ? NULL : &b->frames[as];
@@ -525,8 +522,7 @@ dts_status dts_layout_space_watch(const dts_layout_space *space, size_t pair, co
     *w = (walk){.space = space, .watch = *watch, .context = context, .counts = counts, .diag = diag};
     w->refusals = dts_diag_new();
     w->arena = dts_arena_new(DTS_ARENA_UNLIMITED);
-    w->pace = w->arena == NULL ? NULL : dts_pace_cache_new(w->arena);
-    w->status = w->refusals == NULL || w->pace == NULL ? DTS_NOMEM : DTS_OK;
+    w->status = w->refusals == NULL || w->arena == NULL ? DTS_NOMEM : DTS_OK;
     w->host_B = dts_cluster_host(&space->base->cluster).memory_B;
     w->gpu_B = dts_layout_space_gpu_B(space->base);
     for (size_t i = 0; i < space->axes[DTS_AXIS_OFFLOAD].count; i++) {

@@ -28,14 +28,6 @@ double dts_shared_rate_Bps(const dts_cluster *cluster, const dts_transfer *trans
     return transfer->rate_cap_Bps > 0 ? fmin(rate_Bps, transfer->rate_cap_Bps) : rate_Bps;
 }
 
-double dts_network_share(const dts_cluster *cluster, const dts_transfer *transfer, double groups) {
-    if (!(transfer->work_B > 0 && transfer->nic_weight > 0)) {
-        return 0;
-    }
-    const double network_Bps = dts_node_network_Bps(cluster) / (transfer->nic_weight * groups);
-    return dts_shared_rate_Bps(cluster, transfer, groups) / network_Bps;
-}
-
 double dts_shared_collective_s(const dts_cluster *cluster, dts_collective kind, dts_placement placement, double bytes,
                                double groups) {
     dts_transfer t;
@@ -101,10 +93,6 @@ static void add_exchange(const dts_plan *plan, const dts_operator *o, double byt
     const double rate_Bps = dts_shared_rate_Bps(plan->job.cluster, &t, groups);
     const double seconds = t.work_B > 0 ? t.latency_s + t.work_B / rate_Bps : t.alone_s;
     pass->exchange_s += seconds;
-    if (dts_network_share(plan->job.cluster, &t, groups) > 1 - 1e-9) {
-        pass->network_s += seconds;
-        pass->network_B += t.work_B;
-    }
     pass->exchanges += dts_captures_exchange(plan->job.stack, o, group) ? 0 : 1;
 }
 
@@ -128,9 +116,8 @@ static void add_least_wait(const dts_plan *plan, const dts_operator *o, dts_pass
     pass->longest_s = fmax(pass->longest_s, least_s);
 }
 
-static void add_kernels(dts_pass_cost *pass, double seconds, int kernels, double flops) {
+static void add_kernels(dts_pass_cost *pass, double seconds, int kernels) {
     pass->kernel_s += seconds;
-    pass->product_s += flops > 0 ? seconds : 0;
     pass->kernels += kernels;
 }
 
@@ -157,19 +144,13 @@ static void add_casts(const dts_plan *plan, const dts_operator *o, int kernels, 
 static void add_read(const dts_plan *plan, const dts_operator *o, dts_pass_cost *pass) {
     const dts_stack *stack = plan->job.stack;
     if (o->host_reads && !dts_stack_captures_all(stack)) {
-        pass->reads++;
-        pass->after_read_s = -(pass->kernel_s + pass->exchange_s);
         pass->idle_s += (o->host_dispatches ? stack->experts_host_s : 0) + stack->launch_s;
     }
 }
 
 static void add_forward(const dts_plan *plan, const dts_operator *o, const dts_operator_times *t, dts_pass_cost *pass) {
-    add_kernels(pass, t->forward_s, launched(plan, o, t->forward_kernels), t->forward_flops);
-    const double before_B = pass->network_B;
+    add_kernels(pass, t->forward_s, launched(plan, o, t->forward_kernels));
     add_exchange(plan, o, o->exchange_B, o->forward_exchange, pass);
-    if (!(before_B > 0) && pass->network_B > 0) {
-        pass->lead_s = pass->kernel_s;
-    }
     pass->exchange_s += t->forward_exchange_s;
     add_least_wait(plan, o, pass);
     add_read(plan, o, pass);
@@ -187,7 +168,7 @@ static void add_repeated(const dts_plan *plan, const dts_operator *o, const dts_
                          dts_part_cost *out) {
     if (dts_operator_repeats(plan, o)) {
         dts_pass_cost *repeated = &out->repeated[selection];
-        add_kernels(repeated, t->forward_s, launched(plan, o, t->forward_kernels), t->forward_flops);
+        add_kernels(repeated, t->forward_s, launched(plan, o, t->forward_kernels));
         add_exchange(plan, o, o->exchange_B, o->repeats_shard ? DTS_EXCHANGE_NONE : o->forward_exchange, repeated);
         repeated->exchange_s += t->forward_exchange_s;
         add_read(plan, o, repeated);
@@ -232,12 +213,10 @@ static void add_operator(const dts_plan *plan, const dts_operator *o, const dts_
     out->hidden_s += hidden_s(plan, o, t);
     out->linears += dts_operator_is_linear(o);
     add_forward(plan, o, t, &out->forward);
-    add_kernels(&out->input, t->backward_input_s, launched(plan, o, t->backward_input_kernels),
-                t->backward_input_flops);
+    add_kernels(&out->input, t->backward_input_s, launched(plan, o, t->backward_input_kernels));
     add_exchange(plan, o, o->exchange_B, o->backward_exchange, &out->input);
     out->input.exchange_s += t->backward_exchange_s;
-    add_kernels(&out->weight, t->backward_weight_s, launched(plan, o, t->backward_weight_kernels),
-                t->backward_weight_flops);
+    add_kernels(&out->weight, t->backward_weight_s, launched(plan, o, t->backward_weight_kernels));
     add_exchange(plan, o, o->gathers_again_B, o->gathers_again_B > 0 ? DTS_EXCHANGE_ALL_GATHER : DTS_EXCHANGE_NONE,
                  &out->weight);
     double gradient_B = 0;
@@ -301,30 +280,6 @@ static void hide_branches(const dts_plan *plan, const dts_part_work *work, dts_p
     }
 }
 
-/* Gradients fill buckets from the last operator to the first; one that is full is closed, and may overshoot by a tensor
- * (buckets.c). What is left counts as a part of one. */
-static void fill_buckets(const dts_plan *plan, const dts_operators *operators, dts_part_cost *out) {
-    const double limit_B = fmax(plan->job.stack->ddp_bucket_B, 1);
-    double pending_B[DTS_SET_COUNT] = {0};
-    for (size_t k = operators->count; k-- > 0;) {
-        const dts_operator *o = &operators->items[k];
-        const dts_parameter_set set = dts_operator_set(plan, o);
-        const bool passes = dts_plan_replicates_set(plan, set);
-        for (int i = DTS_PARAMETER_TENSORS; i-- > 0 && passes;) {
-            const double bytes = o->parameters[i] * plan->storage.reduce_B;
-            out->bucket_s += bytes > 0 ? dts_gpu_memory_s(&plan->job.cluster->gpu, 2 * bytes) : 0;
-            pending_B[set] += bytes;
-            if (pending_B[set] >= limit_B) {
-                out->buckets[set]++;
-                pending_B[set] = 0;
-            }
-        }
-    }
-    for (int set = 0; set < DTS_SET_COUNT; set++) {
-        out->buckets[set] += pending_B[set] / limit_B;
-    }
-}
-
 static double kept_input_B(const dts_plan *plan, const dts_part_work *work) {
     const double boundary_B = dts_plan_boundary_B(plan);
     return dts_input_keeper(plan, &work->operators, boundary_B) != NULL ? floor(boundary_B) : 0;
@@ -356,7 +311,6 @@ static void sum_part(const dts_plan *plan, const dts_part_work *work, dts_part_c
         out->frozen_B[set] = work->frozen_B[set];
         out->orthogonal[set] = work->orthogonal[set];
     }
-    fill_buckets(plan, &work->operators, out);
     double before_B = 0;
     bool read = false;
     for (size_t i = 0; i < work->operators.count; i++) {

@@ -10,13 +10,8 @@
  * exchanges, or of the CUDA graphs of modules that hold them. */
 typedef struct dts_pass_cost {
     double kernel_s, exchange_s;
-    /* of the exchanges, those that a node's network bounds, and what each flow of these sends; of the kernels', those
-     * of a forward before the first of these exchanges */
-    double network_s, network_B, lead_s;
-    double product_s; /* of the kernels', those that multiprocessors bound */
     double kernels, exchanges;
     double idle_s;              /* the GPU waits while the host, which has read token counts, goes on */
-    double reads, after_read_s; /* how often; less kernels and exchanges before the last of these */
     double waited_s, longest_s; /* forward: what exchanges take at least, and the longest of these */
 } dts_pass_cost;
 
@@ -40,11 +35,9 @@ typedef struct dts_part_cost {
     dts_pass_cost again;                    /* what a checkpoint of this part runs again */
     double hidden_s;     /* of the exchanges of both halves, beside products where they are one pass */
     double accumulate_s; /* adding the weight gradients to stored ones, where that is a kernel */
-    /* on their way into buckets, a kernel for each tensor; buckets that they fill */
-    double bucket_s, buckets[DTS_SET_COUNT];
-    double saved_B;   /* kept for backward, whole bytes per operator */
-    double copies_B;  /* of that, cast weights: a split backward frees them before the rest */
-    double weights_B; /* what a split backward keeps until the weight gradients are made */
+    double saved_B;      /* kept for backward, whole bytes per operator */
+    double copies_B;     /* of that, cast weights: a split backward frees them before the rest */
+    double weights_B;    /* what a split backward keeps until the weight gradients are made */
     /* as these two, with selective recomputation */
     double selective_B[DTS_SELECTIONS], selective_weights_B[DTS_SELECTIONS];
     /* of that, its input, which lies in a buffer where a chunk has received it */
@@ -102,21 +95,11 @@ size_t dts_unit_hand_in_copies(const dts_plan *plan, const dts_unit_size *u, con
 /* Bytes that kernels move which add new gradients to stored ones: 0 of the first, there is none. */
 void dts_accumulate_copies(const dts_plan *plan, double elements, double *cast_B, double *add_B);
 
-/* Kernels of so many units around one gather of each, and around one reduction: added. */
-typedef struct dts_unit_copies {
-    double seconds, kernels;
-} dts_unit_copies;
-void dts_unit_copies_of(const dts_plan *plan, const dts_unit_size *u, const double *shards, double times,
-                        dts_unit_copies *gathered, dts_unit_copies *reduced);
-
 /* The chain of one pass: its kernels and exchanges, or their launches, and what the GPU waits behind the reads of token
  * counts. */
 double dts_pass_chain_s(const dts_plan *plan, const dts_pass_cost *pass, bool backward);
 /* A send between stages, and the gather behind it where tensor-parallel ranks send a share each. */
 double dts_lower_send_s(const dts_plan *plan, double boundary_B);
-
-/* Of a read or write of the node's drives, until the first byte moves (nvme.c). */
-extern const double dts_drive_latency_s;
 
 /* A collective that starts on idle links which groups equal ones of a node use at the same time. */
 double dts_shared_collective_s(const dts_cluster *cluster, dts_collective kind, dts_placement placement, double bytes,
@@ -124,8 +107,6 @@ double dts_shared_collective_s(const dts_cluster *cluster, dts_collective kind, 
 
 /* The rate of a transfer when its groups alone use the links, B/s. */
 double dts_shared_rate_Bps(const dts_cluster *cluster, const dts_transfer *transfer, double groups);
-/* What it takes of a node's network then; 1: that is what bounds it, 0: it stays inside nodes. */
-double dts_network_share(const dts_cluster *cluster, const dts_transfer *transfer, double groups);
 
 /* Multiprocessors that NCCL takes for a transfer, where a ring at the full rate of the GPU's link takes most. */
 double dts_channel_multiprocessors(const dts_cluster *cluster, const dts_transfer *transfer, double groups,

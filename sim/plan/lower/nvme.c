@@ -20,7 +20,7 @@
 #include "plan/lower/builder.h"
 
 /* About that of a NAND page; assumed. */
-const double dts_drive_latency_s = 100e-6;
+static const double LATENCY_S = 100e-6;
 
 dts_id dts_build_nvme(dts_builder *b, dts_stage *stage, bool read, double bytes, dts_id after, const char *name) {
     const dts_plan *plan = b->plan;
@@ -30,8 +30,7 @@ dts_id dts_build_nvme(dts_builder *b, dts_stage *stage, bool read, double bytes,
     dts_hop hops[] = {{.resource = read ? node->nvme_read : node->nvme_write, .weight = here},
                       {.resource = node->memory, .weight = here}};
     double rate_Bps = fmin(read ? host.nvme_read_Bps : host.nvme_write_Bps, host.memory_bandwidth_Bps) / here;
-    dts_transfer transfer = {
-        .latency_s = dts_drive_latency_s, .work_B = bytes, .alone_s = dts_drive_latency_s + bytes / rate_Bps};
+    dts_transfer transfer = {.latency_s = LATENCY_S, .work_B = bytes, .alone_s = LATENCY_S + bytes / rate_Bps};
     dts_task_info info = {.role = DTS_ROLE_OFFLOAD,
                           .microbatch = -1,
                           .layer = -1,

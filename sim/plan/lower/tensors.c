@@ -1,6 +1,6 @@
 /* What lives the whole iteration, tensor by tensor, in the order in which a training program makes it.
  *
- * static_memory.c says how much there is; here is how it is cut, which matters to the caching allocator only:
+ * states.c says how much there is; here is how it is cut, which matters to the caching allocator only:
  *   parameters      one tensor for each weight and bias; sharded ones (FSDP, ZeRO-3): one for each unit
  *   master weights  the same again, before training begins
  *   moments         made by the first optimizer step: by then the first backward pass has freed its activations, and

@@ -1,5 +1,4 @@
-/* What kernels move around the collectives of a unit of parameters, on the compute stream: for the tasks of units.c and
- * for closed forms.
+/* What kernels move around the collectives of a unit of parameters, on the compute stream.
  *
  * FSDP1 [1] casts its shard before the gather, and puts gradients together in one tensor, casts that to the format of
  * the reduction and divides it; behind it the shard is divided again, cast back and added to that of the microbatches
@@ -45,10 +44,6 @@ double dts_unit_cast_B(const dts_plan *plan, const dts_unit_size *u, const doubl
     return gathered_elements(u, shards, true) * plan->storage.parameter_B * (1 + wire_B / stored_B);
 }
 
-static double copy_out_B(const dts_plan *plan, const dts_unit_size *u, const double *shards) {
-    return plan->job.stack->fsdp_copies == DTS_FSDP_COPIES_TENSORS ? 2 * dts_unit_whole_B(plan, u, shards) : 0;
-}
-
 static size_t flatten(const dts_storage *storage, double elements, double shard, bool again, dts_unit_copy *out) {
     const double reduce_B = storage->reduce_B, stored_B = storage->gradient_B;
     const double fresh_B = fmin(reduce_B, dts_numeric_bytes(storage->compute));
@@ -88,25 +83,4 @@ void dts_accumulate_copies(const dts_plan *plan, double elements, double *cast_B
     const bool casts = plan->job.stack->accumulate_casts && stored_B > fresh_B;
     *cast_B = casts ? fresh_B + stored_B : 0;
     *add_B = (casts ? stored_B : fresh_B) + 2 * stored_B;
-}
-
-static void add(const dts_plan *plan, double bytes, double times, dts_unit_copies *out) {
-    if (bytes > 0) {
-        out->seconds += times * dts_gpu_memory_s(&plan->job.cluster->gpu, bytes);
-        out->kernels += times;
-    }
-}
-
-void dts_unit_copies_of(const dts_plan *plan, const dts_unit_size *u, const double *shards, double times,
-                        dts_unit_copies *gathered, dts_unit_copies *reduced) {
-    dts_unit_copy copies[DTS_UNIT_COPIES];
-    add(plan, dts_unit_cast_B(plan, u, shards), times, gathered);
-    add(plan, copy_out_B(plan, u, shards), times, gathered);
-    for (int set = 0; set < DTS_SET_COUNT; set++) {
-        add(plan, dts_unit_quantise_B(plan, u, shards, set), times, gathered);
-    }
-    const size_t count = dts_unit_hand_in_copies(plan, u, shards, plan->microbatches > 1, copies);
-    for (size_t i = 0; i < count; i++) {
-        add(plan, copies[i].bytes, times, reduced);
-    }
 }

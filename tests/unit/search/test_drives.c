@@ -1,4 +1,4 @@
-/* Levels of offload with drives: which there are, what the walk leaves out of them, their bounds and closed forms, and
+/* Levels of offload with drives: which there are, what the walk leaves out of them, their bounds, and
  * searches whose answer needs them. */
 #include <math.h>
 
@@ -89,7 +89,6 @@ static void levels_are_read_and_written(void **state) {
 typedef struct tally {
     const dts_scenario_values *base;
     size_t count, with_drives;
-    double time;
 } tally;
 
 static void compare(void *context, const dts_candidate *candidate, const dts_estimate *estimate) {
@@ -97,7 +96,6 @@ static void compare(void *context, const dts_candidate *candidate, const dts_est
     dts_result *result = check_bounds(candidate, estimate, t->base);
     t->count++;
     t->with_drives += dts_offload_on_drives(candidate->value[DTS_AXIS_OFFLOAD]) != 0;
-    t->time += fabs(estimate->time_s / result->iteration_time_s - 1);
     dts_result_free(result);
 }
 
@@ -113,19 +111,16 @@ static void walk(const dts_scenario_values *base, const dts_axis *over, size_t c
     dts_diag_free(diag);
 }
 
-static void bounds_hold_and_closed_forms_are_near(void **state) {
+static void bounds_hold(void **state) {
     (void)state;
     static const char *const texts[] = {TEXT("1 GB", "3"), TEXT("1 GB", "0")};
-    static const double most[] = {0.14, 0.2};
     const dts_axis over[] = {AXIS("parallelism.tensor", "1"), AXIS("parallelism.pipeline", "1"),
                              AXIS("training.recompute", "none", "full"), AXIS("training.micro_batch", "2")};
     for (int i = 0; i < 2; i++) {
         dts_scenario *scenario = parse_text(texts[i]);
         tally t = {.base = dts_scenario_get(scenario)};
         walk(t.base, over, sizeof over / sizeof over[0], compare, &t);
-        print_message("%zu layouts, %zu with drives: off by %.1f %% on average\n", t.count, t.with_drives,
-                      100 * t.time / (double)t.count);
-        assert_true(t.with_drives > 50 && t.time < most[i] * (double)t.count);
+        assert_true(t.with_drives > 50);
         dts_scenario_free(scenario);
     }
 }
@@ -270,7 +265,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(levels_are_all_parts_on_drives),
                                        cmocka_unit_test(drives_are_for_what_the_host_has_no_room_for),
                                        cmocka_unit_test(levels_are_read_and_written),
-                                       cmocka_unit_test(bounds_hold_and_closed_forms_are_near),
+                                       cmocka_unit_test(bounds_hold),
                                        cmocka_unit_test(drives_only_add),
                                        cmocka_unit_test(a_search_finds_what_needs_drives),
                                        cmocka_unit_test(the_scenarios_own_plan_is_a_candidate)};

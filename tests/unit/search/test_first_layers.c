@@ -1,5 +1,5 @@
 /* Recomputation of the first layers of every chunk, and of groups of layers, where somebody asks for it: what is looked
- * at, and its closed forms. */
+ * at, its bounds, and its estimated memory. */
 #include "closed_form.h"
 
 static tally layouts_with(const char *first, const char *second) {
@@ -21,9 +21,8 @@ static tally layouts_with(const char *first, const char *second) {
         "stack: megatron-core\n"
         "training: {global_batch: 64, micro_batch: 1, sequence_length: 4096, precision: bf16}\n";
     const tally t = walk_layouts(text, over, sizeof over / sizeof over[0]);
-    print_message("%s: %zu layouts, memory off by %.1f %% at most, time by %.1f %%\n", first, t.count,
-                  100 * t.worst_memory, 100 * t.worst_time);
-    assert_true(t.worst_memory < 0.03 && t.worst_time < 0.04);
+    print_message("%s: %zu layouts, memory off by %.1f %% at most\n", first, t.count, 100 * t.worst_memory);
+    assert_true(t.worst_memory < 0.03);
     return t;
 }
 

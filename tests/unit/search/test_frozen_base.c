@@ -1,4 +1,4 @@
-/* The closed form of frozen weights in fp32, beside what the simulation of the same layouts takes. */
+/* The estimated memory of frozen weights in fp32, beside what the simulation of the same layouts takes. */
 #include "closed_form.h"
 
 static double check(const char *text, const char *pipeline, const char *data_parallel, const char *recompute) {
@@ -14,7 +14,7 @@ static double check(const char *text, const char *pipeline, const char *data_par
                              AXIS("parallelism.virtual_stages", "1"),
                              AXIS("training.micro_batch", "1"),
                              AXIS("parallelism.schedule", "1f1b")};
-    return check_layouts(text, over, sizeof over / sizeof over[0], 1, 0.08, 0.09);
+    return check_layouts(text, over, sizeof over / sizeof over[0], 1, 0.08);
 }
 
 #define LORA "adapters: {lora: {rank: 16, targets: all-linear, base: fp32}}}\n"
@@ -78,7 +78,7 @@ static void what_pipelines_keep(void **state) {
                                  AXIS("parallelism.virtual_stages", "1", "2"),
                                  AXIS("training.micro_batch", "1"),
                                  AXIS("parallelism.schedule", "1f1b", "interleaved-1f1b", "gpipe")};
-        check_layouts(text, over, sizeof over / sizeof over[0], 12, 0.1, 0.05);
+        check_layouts(text, over, sizeof over / sizeof over[0], 12, 0.1);
     }
 }
 
@@ -100,7 +100,7 @@ static void half_precision_of_shards(void **state) {
                              AXIS("offload", "none"),
                              AXIS("training.recompute", "none", "full"),
                              AXIS("training.micro_batch", "1")};
-    check_layouts(text, over, sizeof over / sizeof over[0], 8, 0.2, 0.02);
+    check_layouts(text, over, sizeof over / sizeof over[0], 8, 0.2);
 }
 
 int main(void) {

@@ -1,6 +1,6 @@
-/* The closed form of FSDP in pipelines, with whole weights and with adapters, over scenarios that are drawn: first
- * units that come while the pass before ends, roots that stay whole while no backward ends, parameters that stay whole
- * from one half of a split backward to the other, hops that less busy stages have time for. */
+/* Bounds and estimated memory of FSDP in pipelines, with whole weights and with adapters, over scenarios that are
+ * drawn.
+ */
 #include "base/random.h"
 #include "closed_form.h"
 
@@ -13,11 +13,10 @@ static const char *one_of(dts_random *random, const char *const *values, uint32_
 #define ONE_OF(random, ...) \
     one_of(random, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
+/* Of schedules that do not split the backward, how far the memory is off. */
 typedef struct errors {
     size_t count;
     double sum, worst;
-    size_t whole;           /* of these, with schedules that do not split the backward … */
-    double memory, fullest; /* … how far their memory is off, sum and worst */
 } errors;
 
 /* A layout of its own for each seed. */
@@ -54,21 +53,14 @@ static void compare_drawn(uint64_t seed, const char *adapters, errors *e) {
                              AXIS("training.micro_batch", micro_batch),
                              AXIS("parallelism.schedule", schedule)};
     const tally t = walk_layouts(text, over, sizeof over / sizeof over[0]);
-    e->count += t.count;
     if (schedule[0] != 'z') {
-        e->whole += t.count;
-        e->memory += (double)t.count * t.worst_memory;
-        e->fullest = fmax(e->fullest, t.worst_memory);
-    }
-    e->sum += (double)t.count * t.worst_time; /* one layout */
-    if (t.worst_time > e->worst) {
-        e->worst = t.worst_time;
-        print_message("seed %d, %s: %.4f s, by the closed form %.4f\n", (int)seed, schedule, t.full_s,
-                      t.estimate.time_s);
+        e->count += t.count;
+        e->sum += (double)t.count * t.worst_memory; /* one layout */
+        e->worst = fmax(e->worst, t.worst_memory);
     }
 }
 
-static void closed_forms_are_near(void **state) {
+static void bounds_hold_and_memory_is_near(void **state) {
     (void)state;
     static const char *const adapters[] = {"", ", adapters: {lora: {rank: 16, targets: all-linear}}"};
     for (size_t i = 0; i < 2; i++) {
@@ -76,60 +68,10 @@ static void closed_forms_are_near(void **state) {
         for (uint64_t seed = 1; seed <= DRAWS; seed++) {
             compare_drawn(seed, adapters[i], &e);
         }
-        const double count = (double)e.count, whole = (double)e.whole;
-        print_message("%zu layouts: time off by %.1f %% on average, %.1f %% at most; memory of %zu by %.1f, %.1f %%\n",
-                      e.count, 100 * e.sum / count, 100 * e.worst, e.whole, 100 * e.memory / whole, 100 * e.fullest);
-        assert_true(e.whole >= DRAWS / 4 && e.memory < 0.06 * whole && e.fullest < 0.2);
-        assert_true(e.count >= DRAWS / 2 && e.sum < 0.025 * count && e.worst < 0.12);
-    }
-}
-
-/* A layout of one stage and of two, by its closed form and simulated. */
-static tally gathered_so(const char *stack, const char *training, const char *pipeline) {
-    char text[1000];
-    snprintf(text, sizeof text,
-             "model: {profile: llama-2-7b, layers: 16}\n"
-             "cluster: {profile: dgx-a100-80gb, nodes: 4}\n"
-             "stack: %s\n"
-             "training: {global_batch: 64, micro_batch: 1, sequence_length: 2048, recompute: none, %s}\n"
-             "fidelity: {allocator: estimate}\n",
-             stack, training);
-    const dts_axis over[] = {AXIS("parallelism.tensor", "1"),
-                             AXIS("parallelism.context", "1"),
-                             AXIS("parallelism.order", "tensor-data-pipeline"),
-                             AXIS("parallelism.partition", "auto"),
-                             AXIS("parallelism.pipeline", pipeline),
-                             AXIS("parallelism.data_parallel", "fsdp"),
-                             AXIS("parallelism.shard_group", "0"),
-                             AXIS("offload", "none"),
-                             AXIS("training.recompute", "none"),
-                             AXIS("parallelism.virtual_stages", "1"),
-                             AXIS("training.micro_batch", "1"),
-                             AXIS("parallelism.schedule", "1f1b")};
-    const tally t = walk_layouts(text, over, sizeof over / sizeof over[0]);
-    print_message("%s, %s, pipeline %s: time off by %.1f %%, memory by %.1f %%\n", stack, training, pipeline,
-                  100 * t.worst_time, 100 * t.worst_memory);
-    assert_int_equal(t.count, 1);
-    assert_true(t.worst_time < 0.075 && t.worst_memory < 0.1);
-    return t;
-}
-
-/* fp32 units that are gathered as they are stored take longer and more room, unless MixedPrecision makes them half. */
-static void closed_forms_gather_what_is_stored(void **state) {
-    (void)state;
-    static const char stored[] = "{profile: pytorch-2, fsdp: {gathers_stored: true}}";
-    static const char half[] = "{profile: pytorch-2, fsdp: {gathers_stored: false}}";
-    static const char *const mixed[] = {"{profile: torchtitan, fsdp: {gathers_stored: true}}", "torchtitan"};
-    static const char *const pipelines[] = {"1", "2"};
-    for (size_t i = 0; i < 2; i++) {
-        const tally a = gathered_so(stored, "precision: amp-bf16", pipelines[i]);
-        const tally b = gathered_so(half, "precision: amp-bf16", pipelines[i]);
-        assert_true(a.full_s > b.full_s && a.estimate.memory_B > b.estimate.memory_B);
-        assert_close(a.estimate.time_s / b.estimate.time_s, a.full_s / b.full_s, 0.03, 0);
-        const tally c = gathered_so(mixed[0], "precision: amp-bf16", pipelines[i]);
-        const tally d = gathered_so(mixed[1], "precision: amp-bf16", pipelines[i]);
-        assert_close(c.estimate.time_s, d.estimate.time_s, 0, 0);
-        assert_close(c.full_s, d.full_s, 0, 0);
+        const double count = (double)e.count;
+        print_message("memory of %zu layouts off by %.1f %% on average, %.1f %% at most\n", e.count,
+                      100 * e.sum / count, 100 * e.worst);
+        assert_true(e.count >= DRAWS / 4 && e.sum < 0.06 * count && e.worst < 0.2);
     }
 }
 
@@ -159,15 +101,14 @@ static void kept_outputs_are_in_the_bound(void **state) {
                                  AXIS("parallelism.schedule", schedules[i])};
         const tally t =
             walk_layouts(text, over, sizeof over / sizeof over[0]); /* whose bounds no simulation undercuts */
-        print_message("%s: bound of memory %.1f GB, closed form %.1f GB, off by %.1f %%\n", schedules[i],
+        print_message("%s: bound of memory %.1f GB, estimate %.1f GB, off by %.1f %%\n", schedules[i],
                       t.estimate.least_memory_B / 1e9, t.estimate.memory_B / 1e9, 100 * t.worst_memory);
         assert_true(t.count == 1 && t.worst_memory < 0.05 && t.estimate.least_memory_B > 0.85 * t.estimate.memory_B);
     }
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(closed_forms_are_near),
-                                       cmocka_unit_test(closed_forms_gather_what_is_stored),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bounds_hold_and_memory_is_near),
                                        cmocka_unit_test(kept_outputs_are_in_the_bound)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,18 +48,24 @@ static truth simulate_all(const dts_scenario_values *base, const dts_axis *over,
 }
 
 /* only_here: without baselines, whose times are bounds from the start. */
-static dts_search *search_for(const dts_scenario_values *base, const dts_axis *over, size_t count, bool only_here,
-                              dts_diag *diag) {
+static dts_search *search_with(const dts_scenario_values *base, const dts_axis *over, size_t count, bool only_here,
+                               size_t simulations, dts_diag *diag) {
     dts_search *found = NULL;
     const dts_search_request request = {.base = base,
                                         .restrictions = over,
                                         .restriction_count = count,
                                         .method = "exhaustive",
-                                        .simulations = 4, /* all of which go to plans that may not fit, or pay */
+                                        .simulations = simulations,
                                         .only_here = only_here,
                                         .threads = 2};
     assert_int_equal(dts_search_spaces[DTS_SPACE_LAYOUTS]->run(&request, &found, diag), DTS_OK);
     return found;
+}
+
+/* With so few simulations that all of them go to plans that may not fit, or pay. */
+static dts_search *search_for(const dts_scenario_values *base, const dts_axis *over, size_t count, bool only_here,
+                              dts_diag *diag) {
+    return search_with(base, over, count, only_here, 4, diag);
 }
 
 static void the_best_plan_that_surely_fits_is_found(void **state) {
@@ -97,10 +103,11 @@ static void the_best_plan_that_pays_nothing_is_found(void **state) {
     dts_scenario *scenario = parse_text(dense);
     const dts_axis over[] = {AXIS("parallelism.pipeline", "1"), AXIS("parallelism.context", "1", "2"),
                              AXIS("parallelism.data_parallel", "zero2")};
-    enum { WIDE = 2, NARROW = 3 };
+    enum { WIDE = 2, NARROW = 3, SIMULATIONS = 16 };
     dts_diag *diag = dts_diag_new();
     const dts_scenario_values *base = dts_scenario_get(scenario);
-    dts_search *found = search_for(base, over, WIDE, true, diag), *narrow = search_for(base, over, NARROW, true, diag);
+    dts_search *found = search_with(base, over, WIDE, true, SIMULATIONS, diag);
+    dts_search *narrow = search_with(base, over, NARROW, true, SIMULATIONS, diag);
     const dts_finding *plan = dts_search_plan(found), *other = dts_search_plan(narrow);
     double most = 0;
     for (size_t i = 0; i < found->count; i++) {

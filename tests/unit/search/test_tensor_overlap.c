@@ -1,7 +1,7 @@
-/* The closed form of tensor parallelism whose transfers of backward run beside products, as Megatron's do. */
+/* Bounds and estimates of tensor parallelism whose transfers of backward run beside products, as Megatron's do. */
 #include "closed_form.h"
 
-static void transfers_hide_beside_products(void **state) {
+static void bounds_hold_beside_products(void **state) {
     (void)state;
     static const char text[] =
         "model: {profile: llama-3-8b, layers: 16}\n"
@@ -20,10 +20,10 @@ static void transfers_hide_beside_products(void **state) {
                              AXIS("parallelism.virtual_stages", "1", "2"),
                              AXIS("training.micro_batch", "1"),
                              AXIS("parallelism.schedule", "1f1b", "interleaved-1f1b")};
-    check_layouts(text, over, sizeof over / sizeof over[0], 12, 0.09, 0.075);
+    check_layouts(text, over, sizeof over / sizeof over[0], 12, 0.09);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(transfers_hide_beside_products)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bounds_hold_beside_products)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
