@@ -74,7 +74,7 @@ const char *dts_plan_describe_layers(const dts_plan *plan, dts_arena *arena);
 dts_status dts_plan_build_order(dts_plan *plan, dts_arena *arena, dts_diag *diag);
 const char *dts_plan_describe_costs(const dts_plan *plan, dts_arena *arena);
 
-/* Layers have the modules that they are to repeat (lower/modules.c). */
+/* Layers have the modules that they are to repeat (modules.c). */
 dts_status dts_plan_check_modules(const dts_plan *plan, dts_diag *diag);
 
 /* Cuts the model into plan->chunks. */

@@ -495,6 +495,10 @@ double dts_plan_gathered_frozen_B(const dts_plan *plan, double stored_B);
 /* How a part of the model is executed under the plan and the stack. */
 dts_execution dts_plan_execution(const dts_plan *plan);
 
+/* Marks what the modules of training.recompute repeat of a layer's operators, and moves what is kept for them; returns
+ * the modules that the layer has (modules.c). */
+int64_t dts_recompute_modules(const dts_plan *plan, dts_part part, dts_operators *operators);
+
 /* Ranks of a stage, tensor-parallel ones included: each is a row, whose GPUs run one pipeline. Row t + T·(c + C·d) has
  * the coordinates t, c, d (placement.c). */
 int64_t dts_plan_rows(const dts_plan *plan);

@@ -373,9 +373,6 @@ double dts_optimizer_share(const dts_builder *b, const dts_stage *stage, dts_par
 /* Of all sets and styles. */
 double dts_stage_parameters(const dts_builder *b, const dts_stage *stage);
 double dts_stage_frozen(const dts_builder *b, const dts_stage *stage);
-/* Marks what training.recompute's modules repeat of a layer, and moves what is kept for it; returns the modules that
- * are there (modules.c). */
-int64_t dts_recompute_modules(const dts_plan *plan, dts_part part, dts_part_work *work);
 /* Whose replicas hold an operator's parameters. */
 dts_parameter_set dts_operator_set(const dts_plan *plan, const dts_operator *o);
 /* Operators and times of a layer (from 0). */

@@ -310,7 +310,7 @@ dts_status dts_build_work(dts_builder *b) {
         const dts_recompute *recompute = &b->plan->job.training->recompute;
         if (dts_part_is_layer((dts_part)part) && recompute->kind == DTS_RECOMPUTE_SELECTIVE) {
             if (recompute->modules != 0) {
-                dts_recompute_modules(b->plan, (dts_part)part, work);
+                dts_recompute_modules(b->plan, (dts_part)part, &work->operators);
             } else if (b->plan->job.stack->selective == DTS_SELECTIVE_OPERATORS) {
                 keep_every_second_product(b->plan, work);
             }
