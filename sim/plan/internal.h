@@ -69,9 +69,9 @@ bool dts_layers_split(const dts_parallelism *p);
 dts_status dts_plan_make_styles(dts_plan *plan, dts_arena *arena, dts_diag *diag);
 const char *dts_plan_describe_layers(const dts_plan *plan, dts_arena *arena);
 
-/* Makes plan->schedule, behind the stages where it is made for their passes; and says what for, in the arena: " for …",
- * or nothing (order.c). */
-dts_status dts_plan_build_order(dts_plan *plan, dts_arena *arena, dts_diag *diag);
+/* Makes plan->schedule for passes that take so long (NULL: forward and both halves of backward take the same), and says
+ * what for, in the arena: " for …", or nothing (order.c). */
+dts_status dts_plan_build_order(dts_plan *plan, const dts_schedule_shape *passes, dts_arena *arena, dts_diag *diag);
 const char *dts_plan_describe_costs(const dts_plan *plan, dts_arena *arena);
 
 /* Layers have the modules that they are to repeat (modules.c). */

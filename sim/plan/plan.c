@@ -534,20 +534,18 @@ dts_status dts_plan_outline(const dts_job *job, dts_arena *arena, dts_plan *out,
     return status == DTS_OK ? outline(out, arena, diag) : status;
 }
 
-/* The order needs the passes, and these the stages. */
-static dts_status make_measured(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
-    dts_status status = outline(plan, arena, diag);
-    status = status == DTS_OK ? dts_plan_build_order(plan, arena, diag) : status;
-    return status == DTS_OK ? dts_plan_make_styles(plan, arena, diag) : status; /* with this order */
-}
-
-dts_status dts_plan_make(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag) {
+dts_status dts_plan_prepare(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag) {
     dts_status status = dts_plan_begin(job, out, diag);
     if (status == DTS_OK && dts_plan_measures_passes(out, out->method)) {
-        return make_measured(out, arena, diag);
+        return outline(out, arena, diag);
     }
-    status = status == DTS_OK ? dts_plan_build_order(out, arena, diag) : status;
+    status = status == DTS_OK ? dts_plan_build_order(out, NULL, arena, diag) : status;
     return status == DTS_OK ? place_and_cut(out, arena, diag) : status;
+}
+
+dts_status dts_plan_order(dts_plan *plan, const dts_schedule_shape *passes, dts_arena *arena, dts_diag *diag) {
+    dts_status status = dts_plan_build_order(plan, passes, arena, diag);
+    return status == DTS_OK ? dts_plan_make_styles(plan, arena, diag) : status; /* with this order */
 }
 
 const char *dts_plan_describe(const dts_plan *plan, dts_arena *arena) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "plan/lower/profile.h"
 #include "run/ranks.h"
 #include "run/screen.h"
 #include "run/verdict.h"
@@ -169,7 +170,7 @@ static void find_price(const dts_tries *tries, const dts_scenario_values *values
     dts_plan plan;
     bool full = false;
     *out = (price){.quick = false};
-    if (arena != NULL && refusal != NULL && dts_plan_make(&job, arena, &plan, refusal) == DTS_OK &&
+    if (arena != NULL && refusal != NULL && dts_lower_plan(&job, arena, &plan, refusal) == DTS_OK &&
         dts_ranks_choose(&plan, &values->fidelity, &full, refusal) == DTS_OK) {
         const bool whole_samples = values->training.global_batch % tries->part == 0;
         /* attention sends and reads its keys in as many pieces as there are ranks of the context */
@@ -281,7 +282,7 @@ static int64_t part_of(const dts_result *r, const dts_scenario_values *values) {
     dts_plan plan;
     int64_t part = 1;
     if (!(r->kept_outputs_gib > 0) && unfolded_tasks(r) >= cheap && arena != NULL && refusal != NULL &&
-        dts_plan_make(&job, arena, &plan, refusal) == DTS_OK) {
+        dts_lower_plan(&job, arena, &plan, refusal) == DTS_OK) {
         part = (int64_t)((double)r->microbatches / least_microbatches(r, &plan));
     }
     while (part > 1 && r->microbatches % part != 0) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "plan/lower/profile.h"
 #include "run/cures.h"
 #include "run/fold.h"
 #include "run/measure.h"
@@ -322,7 +323,7 @@ static dts_result *fold_once(const dts_scenario_values *values, folding *fold, c
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
     dts_plan part;
     dts_result *result = NULL;
-    if (arena != NULL && dts_plan_make(&job, arena, &part, diag) == DTS_OK &&
+    if (arena != NULL && dts_lower_plan(&job, arena, &part, diag) == DTS_OK &&
         run_whole(&some, &part, options, fold, arena, &result, diag) == DTS_OK && !fold->steady) {
         dts_result_free(result);
         result = NULL;
@@ -419,7 +420,7 @@ static dts_status run_said(const dts_scenario_values *values, const dts_provenan
     }
     dts_plan plan;
     if (status == DTS_OK) {
-        status = dts_plan_make(&job, arena, &plan, diag);
+        status = dts_lower_plan(&job, arena, &plan, diag);
     }
     dts_result *result = NULL;
     if (status == DTS_OK) {

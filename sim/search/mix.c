@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/lower/profile.h"
 #include "search/layer_dp.h"
 
 enum { BASES = 16, STAGES_MOST = 64, GROUPS = 12, STATES_MOST = 48 };
@@ -412,7 +413,7 @@ static dts_status mix_as(const mixing *m, const outlook *as, solved *stages, dts
 static dts_status mix(mixing *m, dts_top *list) {
     dts_candidate_apply(&m->base, m->c->request->base, &m->values);
     dts_job job = dts_scenario_job(&m->values);
-    dts_status status = dts_plan_make(&job, m->arena, &m->plan, m->refusals);
+    dts_status status = dts_lower_plan(&job, m->arena, &m->plan, m->refusals);
     if (status != DTS_OK) {
         return status == DTS_NOMEM ? status : DTS_OK;
     }
