@@ -49,10 +49,11 @@ dts_status dts_plan_check_adapters(const dts_plan *plan, dts_diag *diag);
 /* training.adapters: none | {lora: {…}} (adapters.c) */
 dts_field_parser dts_plan_parse_adapters;
 
-/* Bytes of a frozen weight of the layers' products with base: native: with or as its narrow copies (plan.c). */
+/* Bytes of a frozen weight of the layers' products with base: native: with or as its narrow copies (precision.c). */
 double dts_plan_frozen_B(const dts_plan *plan);
 
-/* The same for the model. */
+/* How the model quantises (precision.c), and adapts frozen weights (adapters.c). */
+dts_quantisation dts_plan_quantisation(const dts_plan *plan);
 dts_adaptation dts_plan_adaptation(const dts_plan *plan);
 
 /* Places ranks on nodes: groups, stage_node and what shares a node's network. */
