@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "plan/lower/profile.h"
-#include "run/cures.h"
 #include "run/fold.h"
 #include "run/measure.h"
 #include "run/ranks.h"
@@ -441,13 +440,6 @@ static dts_status run_said(const dts_scenario_values *values, const dts_provenan
         result = NULL;
     }
     dts_arena_free(arena);
-    if (result != NULL && options != NULL && options->cures && dts_needs_cure(result)) {
-        status = dts_find_cures(values, options, result, diag);
-    }
-    if (result != NULL && status != DTS_OK) {
-        dts_result_free(result);
-        result = NULL;
-    }
     if (result != NULL) { /* so status is DTS_OK */
         dts_warn_of_interval(values, result);
         result->simulation.wall_s = dts_clock_s() - begin;
