@@ -303,10 +303,11 @@ dts_memory_category dts_brief_category(const dts_builder *b, dts_memory_category
 
 /* Time of products and fused attention on the GPUs that hold up the job over that on average ones (slowest.c). */
 double dts_build_slowest(const dts_plan *plan);
-/* Times of a product in the format of an operator's, and of fused attention with the stack's kernels (work.c). */
+/* Times of a product in the format of an operator's, and of fused attention with the stack's kernels (kernel_times.c).
+ * timed: set where that is a measured time; may be NULL. */
 typedef enum dts_product { DTS_PRODUCT_FORWARD, DTS_PRODUCT_OF_INPUT, DTS_PRODUCT_OF_WEIGHT } dts_product;
 double dts_build_gemm_s(const dts_builder *b, const dts_operator *o, int64_t m, int64_t n, int64_t k,
-                        dts_product product);
+                        dts_product product, bool *timed);
 double dts_build_attention_s(const dts_builder *b, const dts_attention_shape *shape);
 
 /* Devices, streams and links of all rows (links.c). */

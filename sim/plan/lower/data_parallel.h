@@ -137,9 +137,9 @@ bool dts_updated_awaits(const dts_gradient_sync *sync, const dts_chunk *chunk);
 /* Before the first forward of a part: sends off what comes behind it, and returns what it waits for. */
 dts_id dts_updated_before_part(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position);
 
-/* Linear layers as units (linear_units.c), where the plan wants that: room for them, and those of a virtual stage; what
- * is none of them goes to the root. false: no memory. */
+/* Linear layers as units (linear_units.c), where the plan wants that: room for them, and those of chunks, after the
+ * chunks' other units (dts_units_new); what is none of them goes to the root. false: no memory. */
 bool dts_linear_units_new(dts_gradient_sync *sync);
-bool dts_linear_units_add(dts_gradient_sync *sync, int64_t stage);
+bool dts_linear_units_fill(dts_gradient_sync *sync, int64_t first_chunk, int64_t last_chunk);
 
 #endif

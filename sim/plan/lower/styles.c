@@ -17,17 +17,6 @@
  * [1] Miao et al., "Galvatron", VLDB 2023, section 3.2. */
 #include "plan/lower/walk.h"
 
-size_t dts_build_style(dts_builder *b, size_t k) {
-    size_t before = b->style;
-    const dts_layer_style *s = &b->styles[k];
-    b->style = k;
-    b->plan = s->plan;
-    b->work = s->work;
-    b->boundary_B = s->boundary_B;
-    b->environment = s->environment;
-    return before;
-}
-
 dts_status dts_build_styles(dts_builder *b) {
     const dts_plan *plan = b->plan;
     b->styles = dts_arena_array(b->arena, plan->style_count, sizeof *b->styles);
@@ -50,11 +39,6 @@ dts_status dts_build_styles(dts_builder *b) {
     }
     b->plan = plan;
     return status;
-}
-
-size_t dts_build_style_at(const dts_builder *b, const dts_chunk *chunk, int64_t position) {
-    int64_t slot = position - (chunk->embedding ? 1 : 0);
-    return slot >= 0 && slot < chunk->layers ? dts_plan_layer_style(b->plan, chunk->first_layer + slot) : 0;
 }
 
 size_t dts_build_style_before(const dts_builder *b, const dts_chunk *chunk, int64_t position) {

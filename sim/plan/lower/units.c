@@ -91,7 +91,7 @@ static bool add_chunk(dts_gradient_sync *sync, int64_t stage) {
         return true; /* the root belongs to style 0 */
     }
     if (sync->linears != NULL) {
-        return dts_linear_units_add(sync, stage);
+        return true; /* linear_units.c fills it */
     }
     if (chunk->embedding) {
         unit_add(unit_of(sync, chunk, 0), &b->work[DTS_PART_EMBEDDING]);
@@ -107,7 +107,7 @@ bool dts_units_new(dts_gradient_sync *sync, int64_t first_chunk, int64_t last_ch
     const dts_plan *plan = b->plan;
     sync->units = dts_arena_array(b->arena, (size_t)plan->stages, sizeof *sync->units);
     sync->roots = dts_arena_array(b->arena, (size_t)plan->stages, sizeof *sync->roots);
-    if (sync->units == NULL || sync->roots == NULL || !dts_linear_units_new(sync)) {
+    if (sync->units == NULL || sync->roots == NULL) {
         return false;
     }
     for (int64_t v = first_chunk; v <= last_chunk; v++) {

@@ -79,6 +79,10 @@ void dts_walk_drop_handed(dts_walk *w);
 void dts_walk_drop_casts(dts_walk *w, dts_part part);
 /* The outputs that a training loop has held (dts_held_outputs_B) go. */
 void dts_walk_drop_outputs(dts_walk *w);
+/* Has an operator parameters that are trained? */
+bool dts_operator_has_parameters(const dts_operator *o);
+/* Does an operator cast a weight whose copy is still there in backward? */
+bool dts_operator_has_copy(const dts_plan *plan, const dts_operator *o);
 /* Is this operator's forward repeated in backward by selective recomputation? */
 bool dts_operator_repeats(const dts_plan *plan, const dts_operator *o);
 
