@@ -249,11 +249,11 @@ dts_id dts_build_collective_among(dts_builder *b, dts_stage *stage, dts_group_ki
                                   double sharing, dts_collective kind, double bytes, bool backward, dts_id after,
                                   const dts_task_info *info);
 
-/* Do tensor-parallel transfers of backward run beside products? (operators.c) */
+/* Do tensor-parallel transfers of backward run beside products? (operator_traits.c) */
 bool dts_overlaps_tensor(const dts_plan *plan);
 
 /* Multiprocessors that a transfer between stages holds on either side; 0: none, or it holds the compute stream
- * (links.c). */
+ * (operator_traits.c). */
 int64_t dts_p2p_sms(const dts_plan *plan);
 
 /* Multiprocessors that a transfer takes from the products beside it: so many at the rate that it reaches alone, or
@@ -298,7 +298,8 @@ dts_id dts_build_transfer(dts_builder *b, dts_id stream, const dts_transfer *tra
 
 void dts_build_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
                       dts_memory_category category, double bytes);
-/* Where the ledger of a GPU counts what is of category: all in one place where only totals are wanted (brief.c). */
+/* Where the ledger of a GPU counts what is of category: all in one place where only totals are wanted (coarse_hooks.c).
+ */
 dts_memory_category dts_brief_category(const dts_builder *b, dts_memory_category category);
 
 /* Time of products and fused attention on the GPUs that hold up the job over that on average ones (slowest.c). */

@@ -102,7 +102,7 @@ void dts_sync_reduce(dts_gradient_sync *sync, dts_parameter_set set, double elem
                      const dts_task_info *info);
 
 /* What must be over before there is room for so many gradients of a set beside those whose reductions are under way
- * (data_parallel.c); DTS_NO_ID: nothing more than has been waited for. */
+ * (reductions.c); DTS_NO_ID: nothing more than has been waited for. */
 dts_id dts_sync_room(dts_gradient_sync *sync, dts_parameter_set set, double elements);
 
 /* Reduces what waits in the buckets, copies all back where gradients are no views of them, and begins anew; returns the

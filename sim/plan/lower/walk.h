@@ -67,7 +67,7 @@ double dts_graph_pool_B(const dts_plan *plan, const dts_part_work *work, double 
 /* Layers by which copies of activations may lag behind a chunk's forward or run ahead of its backward (offload.c). */
 int64_t dts_offload_ahead(const dts_plan *plan, const dts_chunk *chunk);
 
-/* What task does to the memory of the pass's stage; nothing for DTS_NO_ID (operators.c). */
+/* What task does to the memory of the pass's stage; nothing for DTS_NO_ID (walk.c). */
 void dts_walk_memory(dts_walk *w, dts_id task, dts_memory_moment moment, dts_memory_category category, double bytes);
 /* Activations, or in backward their gradients, go from the layout of style from to that of style to (styles.c). */
 void dts_walk_change_layout(dts_walk *w, size_t from, size_t to, int32_t layer);
