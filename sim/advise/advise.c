@@ -6,6 +6,7 @@
 
 #include "plan/lower/lower.h"
 #include "report/cure.h"
+#include "run/cures.h"
 #include "run/run.h"
 #include "search/plain.h"
 
@@ -256,10 +257,13 @@ static dts_verdict judge(const dts_advice *advice, const dts_branch *branch) {
 static dts_status find_why(const dts_scenario_values *base, dts_contender *c, dts_diag *diag) {
     dts_scenario_values values;
     dts_candidate_apply(&c->candidate, base, &values);
-    const dts_run_options options = {.cures = true};
     dts_result *result = NULL;
-    const dts_status status = dts_run_values(&values, &options, &result, diag);
+    dts_status status = dts_run_values(&values, NULL, &result, diag);
+    if (status == DTS_OK && dts_needs_cure(result)) {
+        status = dts_find_cures(&values, NULL, result, diag);
+    }
     if (status != DTS_OK) {
+        dts_result_free(result);
         return status;
     }
     dts_text text = {0};

@@ -48,6 +48,8 @@ typedef enum dts_conversion {
     DTS_NUMBER_NO_MEMORY
 } dts_conversion;
 
+dts_number dts_number_split(const char *text);
+bool dts_number_is_zero(const dts_number *n);
 /* The number times 10^exponent (rounded once) times scale. */
 dts_conversion dts_number_convert(const dts_number *n, int exponent, double scale, double *out);
 

@@ -4,6 +4,31 @@
 
 #include "config/tree.h"
 
+dts_node *dts_tree_node(dts_arena *arena, dts_node_kind kind, const dts_place *place) {
+    dts_node *node = dts_arena_alloc(arena, sizeof *node);
+    if (node != NULL) {
+        node->kind = kind;
+        node->place = *place;
+    }
+    return node;
+}
+
+void dts_tree_append(dts_node *parent, dts_node *last, dts_node *child) {
+    if (last == NULL) {
+        last = parent->first;
+        while (last != NULL && last->next != NULL) {
+            last = last->next;
+        }
+    }
+    if (last == NULL) {
+        parent->first = child;
+    } else {
+        last->next = child;
+    }
+    child->next = NULL;
+    parent->count++;
+}
+
 dts_node *dts_node_get(const dts_node *map, const char *key) {
     if (map == NULL || map->kind != DTS_NODE_MAP) {
         return NULL;

@@ -10,31 +10,6 @@
 #include "base/excerpt.h"
 #include "config/builder.h"
 
-dts_node *dts_tree_node(dts_arena *arena, dts_node_kind kind, const dts_place *place) {
-    dts_node *node = dts_arena_alloc(arena, sizeof *node);
-    if (node != NULL) {
-        node->kind = kind;
-        node->place = *place;
-    }
-    return node;
-}
-
-void dts_tree_append(dts_node *parent, dts_node *last, dts_node *child) {
-    if (last == NULL) {
-        last = parent->first;
-        while (last != NULL && last->next != NULL) {
-            last = last->next;
-        }
-    }
-    if (last == NULL) {
-        parent->first = child;
-    } else {
-        last->next = child;
-    }
-    child->next = NULL;
-    parent->count++;
-}
-
 /* ---- lists and maps ---- */
 
 static dts_status build_node(dts_builder *b, yaml_event_t *event, unsigned depth, dts_node **out);

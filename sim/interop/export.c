@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "interop/inside.h"
+#include "plan/lower/profile.h"
 
 typedef struct exporter {
     const dts_launcher *launcher;
@@ -133,7 +134,7 @@ dts_status dts_export(const dts_scenario *scenario, const dts_launcher *launcher
     dts_job job = dts_scenario_job(values);
     dts_plan plan;
     exporter e = {.launcher = launcher, .notes = notes, .diag = diag};
-    dts_status status = dts_plan_make(&job, notes->arena, &plan, diag);
+    dts_status status = dts_lower_plan(&job, notes->arena, &plan, diag);
     status = status == DTS_OK ? write(&e, scenario, &plan, out) : status;
     dts_diag_set_locator(diag, NULL, NULL);
     return status;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "interop/inside.h"
+#include "plan/lower/profile.h"
 
 static const dts_mapping environment[] = {
     OUT("stack.allocator.expandable=true", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"),
@@ -84,7 +85,7 @@ static dts_status word(const dts_scenario *scenario, const speaker *by, dts_aren
     const dts_job job = dts_scenario_job(dts_scenario_get(scenario));
     dts_plan plan;
     *out = (wording){.ours.arena = arena, .variables.arena = arena, .theirs.arena = arena};
-    const dts_status status = dts_plan_make(&job, arena, &plan, diag);
+    const dts_status status = dts_lower_plan(&job, arena, &plan, diag);
     if (status != DTS_OK) {
         return status;
     }

@@ -59,10 +59,6 @@
  *     torch_result_dtype); tuners/tuners_utils.py, cast_adapter_dtype: adapters of half weights are made fp32. */
 #include "model/builder.h"
 
-bool dts_model_adapts(const dts_execution *execution) {
-    return execution->adaptation.rank > 0;
-}
-
 /* One adapter is as wide as the product. */
 static int join(const dts_linear *linear, int64_t widths[3]) {
     widths[0] = linear->n;

@@ -30,28 +30,6 @@
  * Dao-AILab/flash-attention flash_attn/{modules/mha.py,modules/mlp.py,models/gpt.py,models/bert.py}, fused_bias_fc. */
 #include "model/builder.h"
 
-#include <math.h>
-#include <string.h>
-
-static dts_operator *add(dts_builder *builder, const char *name, dts_operator_kind kind) {
-    dts_operator *op = &builder->items[builder->count++];
-    *op = (dts_operator){.name = name, .kind = kind, .region = builder->region, .batch = 1};
-    return op;
-}
-
-dts_operator *dts_add_memory(dts_builder *builder, const char *name, dts_passes passes) {
-    dts_operator *op = add(builder, name, DTS_OPERATOR_MEMORY);
-    op->forward_kernels = passes.forward_kernels;
-    op->backward_kernels = passes.backward_kernels;
-    op->forward_B = passes.forward_B;
-    op->backward_B = passes.backward_B;
-    op->input_B = passes.input_B;
-    op->output_B = passes.output_B;
-    op->saved_B = passes.saved_B;
-    op->workspace_B = passes.workspace_B;
-    return op;
-}
-
 /* Under autocast: weight and bias fp32 → weight type; the input too when it comes in fp32. Backward casts the
  * gradients the other way. */
 static void add_casts(dts_builder *builder, const dts_linear *linear) {
@@ -71,26 +49,6 @@ static void add_casts(dts_builder *builder, const dts_linear *linear) {
                                 .output_B = inputs * l->e,
                                 .saved_B = copies_B})
         ->weight_copy_B = copies_B;
-}
-
-dts_operator *dts_add_product(dts_builder *builder, const dts_linear *linear) {
-    const dts_local *l = &builder->local;
-    dts_operator *product = add(builder, linear->name, DTS_OPERATOR_GEMM);
-    double groups = linear->experts > 0 ? (double)linear->experts : 1;
-    if (linear->experts > 0) {
-        product->batch = linear->experts;
-        product->experts = true;
-        product->routed_rows = linear->routed_rows;
-    }
-    product->m = linear->rows;
-    product->n = linear->n;
-    product->k = linear->k;
-    product->weight = true;
-    product->forward_kernels = 1;
-    product->backward_kernels = 2;
-    product->input_B = groups * (double)linear->rows * (double)linear->k * l->e;
-    product->output_B = groups * (double)linear->rows * (double)linear->n * l->e;
-    return product;
 }
 
 bool dts_defers_output_bias(const dts_builder *builder, bool unfused) {
@@ -323,19 +281,6 @@ dts_operator *dts_add_stream_sum(dts_builder *builder, const char *name) {
                                        .output_B = sum_B});
 }
 
-dts_operator *dts_add_dropout(dts_builder *builder, const char *name, double tensor_B, double mask_B) {
-    dts_operator *dropout = dts_add_memory(builder, name,
-                                           (dts_passes){.forward_kernels = 1,
-                                                        .forward_B = 2 * tensor_B + mask_B,
-                                                        .backward_kernels = 1,
-                                                        .backward_B = 2 * tensor_B + mask_B,
-                                                        .input_B = tensor_B,
-                                                        .output_B = tensor_B,
-                                                        .saved_B = mask_B});
-    dropout->dropout_B = dropout->forward_B;
-    return dropout;
-}
-
 void dts_add_residual(dts_builder *builder, const char *fused_name, const char *dropout_name, const char *sum_name,
                       bool bias, bool split) {
     const dts_local *l = &builder->local;
@@ -354,85 +299,5 @@ void dts_add_residual(dts_builder *builder, const char *fused_name, const char *
         }
         first->backward_exchange = DTS_EXCHANGE_ALL_GATHER;
         first->exchange_B = l->full_B;
-    }
-}
-
-dts_local dts_local_sizes(const dts_model *model, const dts_execution *x) {
-    dts_local l = {0};
-    l.b = x->micro_batch;
-    l.S = x->sequence_length;
-    l.s = x->queries > 0 ? x->queries : l.S / x->context;
-    l.parallel = x->tensor > 1;
-    l.sequence = l.parallel && x->sequence_parallel;
-    l.shard = l.sequence ? l.s / x->tensor : l.s;
-    l.h = model->hidden;
-    l.a = model->heads / x->tensor;
-    l.kv = dts_model_rank_kv_heads(model, x->tensor);
-    l.d = dts_model_head_dim(model);
-    l.dq = dts_model_qk_head_dim(model);
-    l.dv = dts_model_v_head_dim(model);
-    l.f = dts_model_ffn_hidden(model) / x->tensor;
-    l.V = (model->vocab + x->tensor - 1) / x->tensor;
-    const double masked = model->architecture == DTS_ARCH_BERT ? x->masked_share : 0;
-    const double share = model->predicted_share > 0 ? model->predicted_share : masked > 0 ? masked : 1;
-    l.predicted = (int64_t)fmax(1, round(share * (double)l.b * (double)l.s));
-    l.e = dts_numeric_bytes(x->activation);
-    l.p = x->autocast ? DTS_FP32_B : dts_numeric_bytes(x->weight);
-    l.r = dts_model_wide_stream(x) ? DTS_FP32_B : l.e;
-    l.drop = x->dropout && model->dropout;
-    l.mask_B = x->mask_B;
-    l.stream = (double)l.b * (double)l.shard * (double)l.h;
-    l.full_B = (double)l.b * (double)l.s * (double)l.h * l.e;
-    /* Megatron-LM keeps the shard [5]; the separate products of DTensor code (torchtitan) keep the gathered input. */
-    l.regathers = l.sequence && !x->separate_qkv && !x->keeps_gathered;
-    l.column_B = l.regathers ? l.stream * l.e : l.full_B;
-    return l;
-}
-
-void dts_build_part(dts_builder *builder, dts_part part, const dts_model *model, const dts_execution *execution) {
-    builder->model = model;
-    builder->execution = execution;
-    builder->local = dts_local_sizes(model, execution);
-    dts_local *l = &builder->local;
-    const bool layer = dts_part_is_layer(part), experts = dts_part_has_experts(part);
-    l->layer = layer;
-    l->window = dts_model_seen_keys(model, part, l->S) < l->S ? model->attention_window : 0;
-    l->quantises = layer && dts_model_quantises(&execution->quantisation);
-    l->keeps_narrow = l->quantises && !execution->quantisation.rows;
-    l->q = dts_numeric_bytes(execution->quantisation.format) + execution->quantisation.scales_B;
-    l->narrow_attention =
-        l->quantises && execution->quantisation.attention && execution->flash_attention && l->window == 0;
-    l->attention_q = l->narrow_attention ? l->q : l->e;
-    l->dispatches_quantised = l->keeps_narrow && execution->quantisation.dispatches && execution->expert > 1 &&
-                              execution->expert_tensor == 1 && !dts_model_adapts(execution);
-    /* what a norm behind a block makes also feeds the head, which is not quantised; a norm before a router or latents
-     * feeds those */
-    l->gathers_each = l->sequence && execution->gathers_each && execution->separate_qkv && !l->keeps_narrow;
-    l->joins_gathers = l->gathers_each && execution->joins_gathers;
-    l->gathers_quantised = l->keeps_narrow && l->sequence && !dts_model_adapts(execution) &&
-                           model->architecture != DTS_ARCH_BERT && layer && !experts && model->kv_lora_rank == 0;
-    builder->count = 0;
-    builder->region = layer ? DTS_REGION_ATTENTION : DTS_REGION_NONE;
-    switch (part) {
-        case DTS_PART_EMBEDDING:
-            dts_add_embedding(builder);
-            break;
-        case DTS_PART_LAYER:
-        case DTS_PART_LOCAL_LAYER:
-            dts_add_attention(builder);
-            builder->region = DTS_REGION_FEED_FORWARD;
-            dts_add_feed_forward(builder);
-            break;
-        case DTS_PART_EXPERT_LAYER:
-        case DTS_PART_LOCAL_EXPERT_LAYER:
-            dts_add_attention(builder);
-            dts_add_experts(builder);
-            break;
-        case DTS_PART_HEAD:
-            dts_add_head(builder);
-            break;
-    }
-    if (dts_model_adapts(execution)) {
-        dts_freeze_part(builder, part);
     }
 }

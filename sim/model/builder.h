@@ -51,9 +51,6 @@ typedef struct dts_builder {
     size_t count;
 } dts_builder;
 
-/* Fills builder->items with the operators of a part. The execution must be valid. */
-void dts_build_part(dts_builder *builder, dts_part part, const dts_model *model, const dts_execution *execution);
-
 /* Adds an operator that moves memory. */
 typedef struct dts_passes {
     int forward_kernels, backward_kernels;

@@ -15,47 +15,6 @@
 
 enum { LENGTH_MAX = 1 << 30 };
 
-int64_t dts_model_kv_heads(const dts_model *model) {
-    return model->kv_heads > 0 ? model->kv_heads : model->heads;
-}
-
-int64_t dts_model_rank_kv_heads(const dts_model *model, int64_t tensor) {
-    const int64_t heads = dts_model_kv_heads(model);
-    return heads < tensor ? 1 : heads / tensor;
-}
-
-int64_t dts_model_head_dim(const dts_model *model) {
-    return model->head_dim > 0 ? model->head_dim : model->hidden / model->heads;
-}
-
-int64_t dts_model_ffn_hidden(const dts_model *model) {
-    return model->ffn_hidden > 0 ? model->ffn_hidden : 4 * model->hidden;
-}
-
-int64_t dts_model_expert_ffn_hidden(const dts_model *model) {
-    return model->expert_ffn_hidden > 0 ? model->expert_ffn_hidden : dts_model_ffn_hidden(model);
-}
-
-int64_t dts_model_qk_head_dim(const dts_model *model) {
-    return model->kv_lora_rank > 0 ? model->qk_nope_head_dim + model->qk_rope_head_dim : dts_model_head_dim(model);
-}
-
-int64_t dts_model_v_head_dim(const dts_model *model) {
-    return model->kv_lora_rank > 0 ? model->v_head_dim : dts_model_head_dim(model);
-}
-
-bool dts_part_is_layer(dts_part part) {
-    return part != DTS_PART_EMBEDDING && part != DTS_PART_HEAD;
-}
-
-bool dts_part_has_experts(dts_part part) {
-    return part == DTS_PART_EXPERT_LAYER || part == DTS_PART_LOCAL_EXPERT_LAYER;
-}
-
-bool dts_part_is_local(dts_part part) {
-    return part == DTS_PART_LOCAL_LAYER || part == DTS_PART_LOCAL_EXPERT_LAYER;
-}
-
 /* Is layer one of every n-th behind the first ones? */
 static bool is_nth(int64_t layer, int64_t first, int64_t every) {
     return layer >= first && every > 0 && (layer - first) % every == every - 1;
@@ -85,11 +44,6 @@ bool dts_model_layers_alike(const dts_model *model) {
         layer++;
     }
     return layer >= model->layers;
-}
-
-int64_t dts_model_seen_keys(const dts_model *model, dts_part part, int64_t keys) {
-    const int64_t window = dts_part_is_local(part) ? model->attention_window : 0;
-    return window > 0 && window < keys ? window : keys;
 }
 
 int64_t dts_model_expert_layers(const dts_model *model) {
@@ -186,6 +140,55 @@ static dts_status check_execution(const dts_model *model, const dts_execution *x
     return status;
 }
 
+/* Fills builder->items with the operators of a part. The execution must be valid. */
+static void build_part(dts_builder *builder, dts_part part, const dts_model *model, const dts_execution *execution) {
+    builder->model = model;
+    builder->execution = execution;
+    builder->local = dts_local_sizes(model, execution);
+    dts_local *l = &builder->local;
+    const bool layer = dts_part_is_layer(part), experts = dts_part_has_experts(part);
+    l->layer = layer;
+    l->window = dts_model_seen_keys(model, part, l->S) < l->S ? model->attention_window : 0;
+    l->quantises = layer && dts_model_quantises(&execution->quantisation);
+    l->keeps_narrow = l->quantises && !execution->quantisation.rows;
+    l->q = dts_numeric_bytes(execution->quantisation.format) + execution->quantisation.scales_B;
+    l->narrow_attention =
+        l->quantises && execution->quantisation.attention && execution->flash_attention && l->window == 0;
+    l->attention_q = l->narrow_attention ? l->q : l->e;
+    l->dispatches_quantised = l->keeps_narrow && execution->quantisation.dispatches && execution->expert > 1 &&
+                              execution->expert_tensor == 1 && !dts_model_adapts(execution);
+    /* what a norm behind a block makes also feeds the head, which is not quantised; a norm before a router or latents
+     * feeds those */
+    l->gathers_each = l->sequence && execution->gathers_each && execution->separate_qkv && !l->keeps_narrow;
+    l->joins_gathers = l->gathers_each && execution->joins_gathers;
+    l->gathers_quantised = l->keeps_narrow && l->sequence && !dts_model_adapts(execution) &&
+                           model->architecture != DTS_ARCH_BERT && layer && !experts && model->kv_lora_rank == 0;
+    builder->count = 0;
+    builder->region = layer ? DTS_REGION_ATTENTION : DTS_REGION_NONE;
+    switch (part) {
+        case DTS_PART_EMBEDDING:
+            dts_add_embedding(builder);
+            break;
+        case DTS_PART_LAYER:
+        case DTS_PART_LOCAL_LAYER:
+            dts_add_attention(builder);
+            builder->region = DTS_REGION_FEED_FORWARD;
+            dts_add_feed_forward(builder);
+            break;
+        case DTS_PART_EXPERT_LAYER:
+        case DTS_PART_LOCAL_EXPERT_LAYER:
+            dts_add_attention(builder);
+            dts_add_experts(builder);
+            break;
+        case DTS_PART_HEAD:
+            dts_add_head(builder);
+            break;
+    }
+    if (dts_model_adapts(execution)) {
+        dts_freeze_part(builder, part);
+    }
+}
+
 dts_status dts_model_operators(const dts_model *model, dts_part part, const dts_execution *execution, dts_arena *arena,
                                dts_operators *out, dts_diag *diag) {
     dts_status status = check_execution(model, execution, diag);
@@ -193,7 +196,7 @@ dts_status dts_model_operators(const dts_model *model, dts_part part, const dts_
         return status;
     }
     dts_builder builder;
-    dts_build_part(&builder, part, model, execution);
+    build_part(&builder, part, model, execution);
     dts_operator *items = dts_arena_array(arena, builder.count, sizeof *items);
     if (items == NULL) {
         return dts_diag_nomem(diag);
@@ -219,7 +222,7 @@ static dts_execution plain_execution(int64_t sequence_length, int64_t queries) {
 double dts_model_part_parameters(const dts_model *model, dts_part part) {
     dts_builder builder;
     dts_execution execution = plain_execution(1, 0);
-    dts_build_part(&builder, part, model, &execution);
+    build_part(&builder, part, model, &execution);
     double sum = 0;
     for (size_t i = 0; i < builder.count; i++) {
         sum += builder.items[i].parameters[0] + builder.items[i].parameters[1];
@@ -279,7 +282,7 @@ double dts_model_part_flops(const dts_model *model, dts_part part, int64_t seque
     dts_builder builder;
     dts_execution execution = plain_execution(sequence_length, queries);
     execution.flash_attention = true; /* which knows windows */
-    dts_build_part(&builder, part, &balanced, &execution);
+    build_part(&builder, part, &balanced, &execution);
     double sum = 0;
     for (size_t i = 0; i < builder.count; i++) {
         sum += dts_operator_flops(&builder.items[i]);
@@ -306,10 +309,6 @@ double dts_model_masked_share(const dts_model *model, int64_t sequence_length, i
     const double flops = dts_model_forward_flops(model, sequence_length, sequence_length);
     const double twice = dts_model_forward_flops(model, 2 * sequence_length, 2 * sequence_length);
     return (twice - 2 * flops) / 4 / flops;
-}
-
-bool dts_model_wide_stream(const dts_execution *execution) {
-    return execution->autocast || execution->adaptation.casts;
 }
 
 double dts_model_boundary_B(const dts_model *model, const dts_execution *execution) {

@@ -68,22 +68,6 @@ enum { AMAX_KERNELS = 3 };   /* [4] */
 enum { COLUMN_KERNELS = 3 }; /* two look for the largest values of columns, one casts */
 static const double SCALE_B = 4;
 
-bool dts_model_quantises(const dts_quantisation *quantisation) {
-    switch (quantisation->format) {
-        case DTS_FP8:
-        case DTS_MXFP8:
-        case DTS_NVFP4:
-            return true;
-        case DTS_FP32:
-        case DTS_TF32:
-        case DTS_FP16:
-        case DTS_BF16:
-        case DTS_NUMERIC_COUNT:
-            break;
-    }
-    return false;
-}
-
 double dts_gathers_again_B(const dts_builder *builder) {
     const dts_local *l = &builder->local;
     const bool trained = !dts_model_adapts(builder->execution); /* adapters keep what was gathered */

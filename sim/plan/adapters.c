@@ -68,10 +68,6 @@ dts_status dts_plan_parse_adapters(dts_binder *binder, const dts_field *field, c
                           node->kind == DTS_NODE_SCALAR ? node->text : "");
 }
 
-bool dts_plan_adapts(const dts_plan *plan) {
-    return plan->job.training->adapters.rank > 0;
-}
-
 const char *dts_plan_describe_adapters(const dts_plan *plan, dts_arena *arena) {
     const dts_adapters *adapters = &plan->job.training->adapters;
     const bool named = adapters->base != DTS_BASE_NATIVE;

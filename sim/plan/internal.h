@@ -46,21 +46,25 @@ dts_status dts_plan_check_adapters(const dts_plan *plan, dts_diag *diag);
 /* training.adapters: none | {lora: {…}} (adapters.c) */
 dts_field_parser dts_plan_parse_adapters;
 
-/* Bytes of a frozen weight of the layers' products with base: native: with or as its narrow copies (plan.c). */
+/* Bytes of a frozen weight of the layers' products with base: native: with or as its narrow copies (precision.c). */
 double dts_plan_frozen_B(const dts_plan *plan);
 
-/* The same for the model. */
+/* How the model quantises (precision.c), and adapts frozen weights (adapters.c). */
+dts_quantisation dts_plan_quantisation(const dts_plan *plan);
 dts_adaptation dts_plan_adaptation(const dts_plan *plan);
 
 /* Places ranks on nodes: groups, stage_node and what shares a node's network. */
 dts_status dts_plan_place(dts_plan *plan, dts_arena *arena, dts_diag *diag);
 
-/* Makes plan->schedule, behind the stages where it is made for their passes; and says what for, in the arena: " for …",
- * or nothing (order.c). */
-dts_status dts_plan_build_order(dts_plan *plan, dts_arena *arena, dts_diag *diag);
+/* Degrees, formats and microbatches: what the rules decide. */
+dts_status dts_plan_begin(const dts_job *job, dts_plan *out, dts_diag *diag);
+
+/* Makes plan->schedule for passes that take so long (NULL: forward and both halves of backward take the same), and says
+ * what for, in the arena: " for …", or nothing (order.c). */
+dts_status dts_plan_build_order(dts_plan *plan, const dts_schedule_shape *passes, dts_arena *arena, dts_diag *diag);
 const char *dts_plan_describe_costs(const dts_plan *plan, dts_arena *arena);
 
-/* Layers have the modules that they are to repeat (lower/modules.c). */
+/* Layers have the modules that they are to repeat (modules.c). */
 dts_status dts_plan_check_modules(const dts_plan *plan, dts_diag *diag);
 
 /* Cuts the model into plan->chunks. */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "plan/internal.h"
-#include "plan/lower/profile.h"
 #include "schedule/file.h"
 
 static const char form_help[] = "write a name such as 1f1b, a path that ends in .csv, or {file: order.csv}";
@@ -145,7 +144,7 @@ static dts_status build_by_method(dts_plan *plan, const dts_schedule_shape *shap
     return status == DTS_NOMEM ? dts_diag_nomem(diag) : status;
 }
 
-static dts_status build_order(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
+static dts_status build_order(dts_plan *plan, const dts_schedule_shape *passes, dts_arena *arena, dts_diag *diag) {
     if (plan->method == NULL) {
         plan->schedule = *plan->job.parallelism->schedule.order;
         const dts_schedule once = plan->schedule;
@@ -153,19 +152,19 @@ static dts_status build_order(dts_plan *plan, dts_arena *arena, dts_diag *diag) 
                    ? DTS_OK
                    : dts_diag_nomem(diag);
     }
-    dts_schedule_shape shape = {.stages = (int)plan->pipeline,
-                                .microbatches = (int)plan->passes,
-                                .flushes = (int)plan->flushes,
-                                .chunks = (int)plan->virtual_stages,
-                                .forward = 1,
-                                .backward_input = 1,
-                                .backward_weight = 1};
-    dts_status status = dts_plan_measures_passes(plan, plan->method) ? dts_lower_profile(plan, &shape, diag) : DTS_OK;
-    return status == DTS_OK ? build_by_method(plan, &shape, arena, diag) : status;
+    dts_schedule_shape shape = {.forward = 1, .backward_input = 1, .backward_weight = 1};
+    if (passes != NULL) {
+        shape = *passes;
+    }
+    shape.stages = (int)plan->pipeline;
+    shape.microbatches = (int)plan->passes;
+    shape.flushes = (int)plan->flushes;
+    shape.chunks = (int)plan->virtual_stages;
+    return build_by_method(plan, &shape, arena, diag);
 }
 
-dts_status dts_plan_build_order(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
-    dts_status status = build_order(plan, arena, diag);
+dts_status dts_plan_build_order(dts_plan *plan, const dts_schedule_shape *passes, dts_arena *arena, dts_diag *diag) {
+    dts_status status = build_order(plan, passes, arena, diag);
     return status == DTS_OK && dts_plan_infers(plan) ? keep_forwards(&plan->schedule, arena, diag) : status;
 }
 

@@ -323,13 +323,16 @@ struct dts_plan {
 };
 
 /* Applies the rules, fills in what was left out, places ranks and cuts the model into stages. Every rule that is broken
- * is reported with the nearest legal choice. The plan lives in arena and borrows job. */
-dts_status dts_plan_make(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag);
+ * is reported with the nearest legal choice. The plan lives in arena and borrows job. An order that is made for the
+ * times of the plan's passes is missing: dts_lower_plan measures these and calls dts_plan_order. */
+dts_status dts_plan_prepare(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag);
+/* Makes the order of a prepared plan for passes that take so long. */
+dts_status dts_plan_order(dts_plan *plan, const dts_schedule_shape *passes, dts_arena *arena, dts_diag *diag);
 
-/* The same without the schedule, neither checked nor built: for a search, which looks at millions of plans. */
+/* A plan without its schedule, which is neither checked nor built: for a search, which looks at millions of plans. */
 dts_status dts_plan_outline(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag);
 
-/* Is an order of that method made for the passes of this plan (lower/profile.c)? */
+/* Is an order of that method made for the times of this plan's passes? */
 bool dts_plan_measures_passes(const dts_plan *plan, const dts_schedule_method *method);
 
 /* "pipeline 2 × ddp 8": the plan in a few words, in the arena. */
@@ -475,6 +478,10 @@ double dts_plan_gathered_frozen_B(const dts_plan *plan, double stored_B);
 
 /* How a part of the model is executed under the plan and the stack. */
 dts_execution dts_plan_execution(const dts_plan *plan);
+
+/* Marks what the modules of training.recompute repeat of a layer's operators, and moves what is kept for them; returns
+ * the modules that the layer has (modules.c). */
+int64_t dts_recompute_modules(const dts_plan *plan, dts_part part, dts_operators *operators);
 
 /* Ranks of a stage, tensor-parallel ones included: each is a row, whose GPUs run one pipeline. Row t + T·(c + C·d) has
  * the coordinates t, c, d (placement.c). */

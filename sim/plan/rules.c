@@ -4,17 +4,6 @@
 
 #include "plan/internal.h"
 
-/* The largest divisor of n that is at most limit. */
-int64_t dts_divisor_below(int64_t n, int64_t limit) {
-    int64_t best = 1;
-    for (int64_t d = 1; d <= limit && d <= n; d++) {
-        if (n % d == 0) {
-            best = d;
-        }
-    }
-    return best;
-}
-
 /* "tensor 2 × context 2 × pipeline 4": context only where there is some. */
 static void print_degrees(const dts_plan *plan, char *out, size_t size) {
     char context[40] = "";

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "plan/lower/profile.h"
 #include "run/ranks.h"
 #include "run/screen.h"
 #include "run/verdict.h"
@@ -34,18 +35,13 @@ bool dts_tries_tight(const dts_tries *tries, const dts_trial *t) {
     return t->cure.needed_gib > TIGHT * tries->result->capacity_gib;
 }
 
-static const atomic_bool *stop_of(const dts_tries *tries) {
-    return tries->options != NULL ? tries->options->stop : NULL;
-}
-
 /* ---- one trial -------------------------------------------------------------------------------------------------- */
 
-static double simulate_values(const dts_tries *tries, const dts_scenario_values *values, dts_trial *t) {
-    const dts_run_options options = {.stop = stop_of(tries)};
+static double simulate_values(const dts_scenario_values *values, dts_trial *t) {
     dts_diag *refusal = dts_diag_new();
     dts_result *r = NULL;
     double tasks = 0;
-    t->known = refusal != NULL && dts_run_values(values, &options, &r, refusal) == DTS_OK;
+    t->known = refusal != NULL && dts_run_values(values, NULL, &r, refusal) == DTS_OK;
     if (t->known) {
         tasks = (double)r->simulation.tasks;
         t->cure.fits = r->fits;
@@ -64,10 +60,10 @@ static double simulate_values(const dts_tries *tries, const dts_scenario_values 
     return tasks;
 }
 
-static double simulate_whole(const dts_tries *tries, dts_trial *t) {
+static double simulate_whole(dts_trial *t) {
     t->in_part = false;
     t->whole = true;
-    return simulate_values(tries, &t->values, t);
+    return simulate_values(&t->values, t);
 }
 
 /* A part of the batch, where that shows enough; all of it where the rules refuse the part. */
@@ -77,12 +73,12 @@ static double simulate_part(const dts_tries *tries, dts_trial *t, bool in_part) 
     t->in_part = in_part;
     if (t->in_part) {
         some.training.global_batch /= tries->part;
-        tasks = simulate_values(tries, &some, t);
+        tasks = simulate_values(&some, t);
         if (t->known && tries->part_tokens_per_s > 0) {
             t->cure.tokens_per_s *= tries->result->tokens_per_s / tries->part_tokens_per_s;
         }
     }
-    return !t->in_part || !t->known ? simulate_whole(tries, t) : tasks;
+    return !t->in_part || !t->known ? simulate_whole(t) : tasks;
 }
 
 /* As a first look takes it: blocks of kernels and folded ranks, however the rest is simulated. */
@@ -104,8 +100,7 @@ static double look_at(const dts_tries *tries, dts_trial *t) {
     dts_diag *refusal = dts_diag_new();
     dts_block_cache *blocks = dts_block_cache_new(0);
     dts_screening look = {.fits = false};
-    t->known = refusal != NULL && blocks != NULL &&
-               dts_screen_values(&quick, blocks, stop_of(tries), &look, refusal) == DTS_OK;
+    t->known = refusal != NULL && blocks != NULL && dts_screen_values(&quick, blocks, NULL, &look, refusal) == DTS_OK;
     if (t->known) {
         t->looked_gib = look.allocated_B / DTS_GIB + r->memory_gib.context;
     }
@@ -169,7 +164,7 @@ static void find_price(const dts_tries *tries, const dts_scenario_values *values
     dts_plan plan;
     bool full = false;
     *out = (price){.quick = false};
-    if (arena != NULL && refusal != NULL && dts_plan_make(&job, arena, &plan, refusal) == DTS_OK &&
+    if (arena != NULL && refusal != NULL && dts_lower_plan(&job, arena, &plan, refusal) == DTS_OK &&
         dts_ranks_choose(&plan, &values->fidelity, &full, refusal) == DTS_OK) {
         const bool whole_samples = values->training.global_batch % tries->part == 0;
         /* attention sends and reads its keys in as many pieces as there are ranks of the context */
@@ -190,7 +185,7 @@ static void price_one(void *context, size_t index) {
 
 /* Told by whoever began the batch, so by one thread at a time. */
 static void tell(batch *b, size_t count) {
-    const dts_run_options *o = b->tries->options;
+    const dts_cure_options *o = b->tries->options;
     b->tries->told += count;
     if (o != NULL && o->progress != NULL && count > 0) {
         o->progress(o->progress_context, b->tries->told, 0, b->items[count - 1]->cure.change);
@@ -240,7 +235,7 @@ static void whole_one(void *context, size_t index) {
     batch *b = context;
     dts_trial *t = b->items[index];
     if (b->allowed[index]) {
-        b->tasks[index] = simulate_whole(b->tries, t);
+        b->tasks[index] = simulate_whole(t);
         t->waits = false;
         return;
     }
@@ -281,7 +276,7 @@ static int64_t part_of(const dts_result *r, const dts_scenario_values *values) {
     dts_plan plan;
     int64_t part = 1;
     if (!(r->kept_outputs_gib > 0) && unfolded_tasks(r) >= cheap && arena != NULL && refusal != NULL &&
-        dts_plan_make(&job, arena, &plan, refusal) == DTS_OK) {
+        dts_lower_plan(&job, arena, &plan, refusal) == DTS_OK) {
         part = (int64_t)((double)r->microbatches / least_microbatches(r, &plan));
     }
     while (part > 1 && r->microbatches % part != 0) {
@@ -297,7 +292,7 @@ void dts_tries_renew(dts_tries *tries) {
     tries->spent = 0;
 }
 
-void dts_tries_begin(dts_tries *tries, const dts_scenario_values *base, const dts_run_options *options,
+void dts_tries_begin(dts_tries *tries, const dts_scenario_values *base, const dts_cure_options *options,
                      const dts_result *result) {
     const double tasks = unfolded_tasks(result);
     price p;

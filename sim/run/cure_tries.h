@@ -4,24 +4,24 @@
 #define DTS_RUN_CURE_TRIES_H
 
 #include "run/cure_trials.h"
-#include "run/run.h"
+#include "run/cures.h"
 
 typedef struct dts_tries {
     const dts_scenario_values *base;
-    const dts_run_options *options; /* NULL: none */
-    const dts_result *result;       /* of base */
-    int64_t part;                   /* of the batch, one in so many shows what a change does; 1: all is simulated */
-    double part_tokens_per_s;       /* of the plan as it is, with so many */
-    double budget, spent;           /* tasks */
-    double tasks_per_kernel;        /* of the run, where kernels stand one by one; at least 1 */
-    size_t left_out;                /* changes that could not be afforded */
-    size_t told;                    /* changes whose progress was told */
+    const dts_cure_options *options; /* NULL: none */
+    const dts_result *result;        /* of base */
+    int64_t part;                    /* of the batch, one in so many shows what a change does; 1: all is simulated */
+    double part_tokens_per_s;        /* of the plan as it is, with so many */
+    double budget, spent;            /* tasks */
+    double tasks_per_kernel;         /* of the run, where kernels stand one by one; at least 1 */
+    size_t left_out;                 /* changes that could not be afforded */
+    size_t told;                     /* changes whose progress was told */
 } dts_tries;
 
 enum { DTS_TRIES_AT_ONCE = 16 };
 
 /* Borrows all. */
-void dts_tries_begin(dts_tries *tries, const dts_scenario_values *base, const dts_run_options *options,
+void dts_tries_begin(dts_tries *tries, const dts_scenario_values *base, const dts_cure_options *options,
                      const dts_result *result);
 
 /* Half as much again, for trials of another kind. */

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "run/cure_tries.h"
 #include "run/verdict.h"
 
@@ -26,7 +27,7 @@ static const double SLOW = 0.5; /* of the fastest: not worth telling for being a
 typedef struct finder {
     dts_trials trials;
     const dts_scenario_values *base;
-    const dts_run_options *options;
+    const dts_cure_options *options;
     dts_result *result;
     dts_trial_stage stage;
     dts_tries tries;
@@ -406,8 +407,9 @@ static dts_status find(finder *f) {
     return status;
 }
 
-dts_status dts_find_cures(const dts_scenario_values *values, const dts_run_options *options, dts_result *result,
+dts_status dts_find_cures(const dts_scenario_values *values, const dts_cure_options *options, dts_result *result,
                           dts_diag *diag) {
+    const double begin = dts_clock_s();
     finder *f = calloc(1, sizeof *f);
     dts_trial *items = calloc(DTS_TRIALS_ROOM, sizeof *items);
     dts_status status = f == NULL || items == NULL ? DTS_NOMEM : DTS_OK;
@@ -417,5 +419,6 @@ dts_status dts_find_cures(const dts_scenario_values *values, const dts_run_optio
     }
     free(items);
     free(f);
-    return status == DTS_OK ? DTS_OK : dts_diag_nomem(diag);
+    result->simulation.wall_s += dts_clock_s() - begin;
+    return status == DTS_NOMEM ? dts_diag_nomem_help(diag, dts_memory_help) : status;
 }

@@ -8,30 +8,6 @@
 
 enum { PATH_ROWS_MOST = 512 };
 
-const char *const dts_part_names[DTS_PART_COUNT] = {
-    [DTS_PART_EMBEDDING] = "embedding",
-    [DTS_PART_LAYER] = "layer",
-    [DTS_PART_HEAD] = "head",
-    [DTS_PART_EXPERT_LAYER] = "expert layer",
-    [DTS_PART_LOCAL_LAYER] = "local layer",
-    [DTS_PART_LOCAL_EXPERT_LAYER] = "local expert layer",
-};
-
-const char *dts_part_name(const dts_plan *plan, const dts_task_info *info) {
-    bool work = info->role == DTS_ROLE_FORWARD || info->role == DTS_ROLE_RECOMPUTE || info->role == DTS_ROLE_BACKWARD ||
-                info->role == DTS_ROLE_BACKWARD_WEIGHT;
-    if (!work || info->layer < 0) {
-        return NULL;
-    }
-    if (info->layer == 0) {
-        return dts_part_names[DTS_PART_EMBEDDING];
-    }
-    if (info->layer > plan->job.model->layers) {
-        return dts_part_names[DTS_PART_HEAD];
-    }
-    return dts_part_names[dts_model_layer_part(plan->job.model, info->layer - 1)];
-}
-
 static bool same(const char *a, const char *b) {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }

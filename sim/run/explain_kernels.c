@@ -14,6 +14,30 @@
 #include "plan/lower/work.h"
 #include "run/measure.h"
 
+static const char *const part_names[DTS_PART_COUNT] = {
+    [DTS_PART_EMBEDDING] = "embedding",
+    [DTS_PART_LAYER] = "layer",
+    [DTS_PART_HEAD] = "head",
+    [DTS_PART_EXPERT_LAYER] = "expert layer",
+    [DTS_PART_LOCAL_LAYER] = "local layer",
+    [DTS_PART_LOCAL_EXPERT_LAYER] = "local expert layer",
+};
+
+const char *dts_part_name(const dts_plan *plan, const dts_task_info *info) {
+    bool work = info->role == DTS_ROLE_FORWARD || info->role == DTS_ROLE_RECOMPUTE || info->role == DTS_ROLE_BACKWARD ||
+                info->role == DTS_ROLE_BACKWARD_WEIGHT;
+    if (!work || info->layer < 0) {
+        return NULL;
+    }
+    if (info->layer == 0) {
+        return part_names[DTS_PART_EMBEDDING];
+    }
+    if (info->layer > plan->job.model->layers) {
+        return part_names[DTS_PART_HEAD];
+    }
+    return part_names[dts_model_layer_part(plan->job.model, info->layer - 1)];
+}
+
 const char *const dts_bound_names[DTS_BOUND_COUNT + 1] = {
     "compute", "waves", "memory", "kernel floor", "launch", "other", NULL,
 };
@@ -111,10 +135,10 @@ static cost cost_of(const dts_plan *plan, const dts_operator *o, const dts_opera
     return (cost){0};
 }
 
-/* One of dts_part_names, or NULL. */
+/* One of part_names, or NULL. */
 static int part_of(const char *name) {
     int part = DTS_PART_COUNT - 1;
-    while (part >= 0 && name != dts_part_names[part]) {
+    while (part >= 0 && name != part_names[part]) {
         part--;
     }
     return part;

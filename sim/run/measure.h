@@ -87,6 +87,5 @@ dts_status dts_explain_transfers(const dts_measured *all, dts_id device, dts_res
 dts_status dts_explain_memory(const dts_measured *m, dts_result *result);
 /* "embedding", "layer", "head" of a task, or NULL. */
 const char *dts_part_name(const dts_plan *plan, const dts_task_info *info);
-extern const char *const dts_part_names[DTS_PART_COUNT]; /* which it is one of */
 
 #endif

@@ -14,9 +14,23 @@
  * fewer microbatches, simulated before, have shown that it does not matter.                                       (3)
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "run/rhythm.h"
+
+/* Times are whole picoseconds, and rounding may differ from one round to the next. A task that ends later than D by
+ * part of it in every round is never later by more than part of the iteration. */
+bool dts_rhythm_same_length(dts_time a, dts_time b) {
+    static const double part = 1e-5;
+    enum { ROUNDING = 1000 };
+    return llabs(a - b) <= ROUNDING + (int64_t)(part * (double)b);
+}
+
+/* k of (1) in rhythm.c */
+int64_t dts_rhythm_rounds(const dts_rhythm *r) {
+    return (r->fold->all - r->fold->some) / (r->round * r->directions);
+}
 
 enum { UNKNOWN, KEEPS, AHEAD };
 

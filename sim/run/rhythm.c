@@ -2,7 +2,6 @@
 #include "run/rhythm.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static dts_rhythm *rhythm_new(const dts_measured *m, const dts_fold *fold, dts_arena *arena) {
@@ -53,14 +52,6 @@ static void find_last_kernels(dts_rhythm *r) {
 /* Those of a device for the microbatches of a direction. */
 static const dts_id *last_kernels(const dts_rhythm *r, size_t device, int64_t direction) {
     return r->last + (int64_t)device * r->m->plan->passes + direction * r->each;
-}
-
-/* Times are whole picoseconds, and rounding may differ from one round to the next. A task that ends later than D by
- * part of it in every round is never later by more than part of the iteration. */
-bool dts_rhythm_same_length(dts_time a, dts_time b) {
-    static const double part = 1e-5;
-    enum { ROUNDING = 1000 };
-    return llabs(a - b) <= ROUNDING + (int64_t)(part * (double)b);
 }
 
 static bool no_longer(dts_time a, dts_time b) {
@@ -321,11 +312,6 @@ static bool repeats(dts_rhythm *r, int64_t round) {
     add_up_round(r);
     return streams_keep_up(r) && memory_stays(r) && dts_rhythm_same_length(shift_of_end(r), r->length) &&
            dts_rhythm_goes_on(r) && hosts_have_settled(r);
-}
-
-/* k of (1) */
-int64_t dts_rhythm_rounds(const dts_rhythm *r) {
-    return (r->fold->all - r->fold->some) / (r->round * r->directions);
 }
 
 dts_status dts_fold_listen(dts_fold *fold, dts_measured *m, dts_arena *arena, const dts_rhythm **out) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "run/cures.h"
+#include "plan/lower/profile.h"
 #include "run/fold.h"
 #include "run/measure.h"
 #include "run/ranks.h"
@@ -322,7 +322,7 @@ static dts_result *fold_once(const dts_scenario_values *values, folding *fold, c
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
     dts_plan part;
     dts_result *result = NULL;
-    if (arena != NULL && dts_plan_make(&job, arena, &part, diag) == DTS_OK &&
+    if (arena != NULL && dts_lower_plan(&job, arena, &part, diag) == DTS_OK &&
         run_whole(&some, &part, options, fold, arena, &result, diag) == DTS_OK && !fold->steady) {
         dts_result_free(result);
         result = NULL;
@@ -419,7 +419,7 @@ static dts_status run_said(const dts_scenario_values *values, const dts_provenan
     }
     dts_plan plan;
     if (status == DTS_OK) {
-        status = dts_plan_make(&job, arena, &plan, diag);
+        status = dts_lower_plan(&job, arena, &plan, diag);
     }
     dts_result *result = NULL;
     if (status == DTS_OK) {
@@ -440,13 +440,6 @@ static dts_status run_said(const dts_scenario_values *values, const dts_provenan
         result = NULL;
     }
     dts_arena_free(arena);
-    if (result != NULL && options != NULL && options->cures && dts_needs_cure(result)) {
-        status = dts_find_cures(values, options, result, diag);
-    }
-    if (result != NULL && status != DTS_OK) {
-        dts_result_free(result);
-        result = NULL;
-    }
     if (result != NULL) { /* so status is DTS_OK */
         dts_warn_of_interval(values, result);
         result->simulation.wall_s = dts_clock_s() - begin;

@@ -6,16 +6,9 @@
 #include "run/result.h"
 #include "scenario/scenario.h"
 
-typedef void dts_run_progress(void *context, size_t done, size_t total, const char *what);
-
 typedef struct dts_run_options {
-    bool timeline;    /* keep spans and memory samples in the result (for traces and pictures) */
-    bool graph;       /* keep every task of the graph, with what it waited for and when it ran */
-    bool cures;       /* simulate what helps a plan that does not fit or has retries: result->cures */
-    double sure_room; /* for cures: room for tensors over what they take from which on a plan surely fits; 0: any */
-    dts_run_progress *progress; /* for cures: of changes that were tried; total 0: unknown. NULL: nobody listens */
-    void *progress_context;
-    const char *named;       /* for cures, how a command line names the scenario: "planning/llama-3-8b --set …" */
+    bool timeline;           /* keep spans and memory samples in the result (for traces and pictures) */
+    bool graph;              /* keep every task of the graph, with what it waited for and when it ran */
     bool explain;            /* keep where time and bytes go, term by term (explanation.h; without what-ifs) */
     bool coarse;             /* with explain: auto takes the detail that it takes without, not kernels */
     const atomic_bool *stop; /* set by another thread or a signal: DTS_INTERRUPTED instead of a result. NULL: nobody */

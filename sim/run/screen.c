@@ -12,6 +12,7 @@
 
 #include <math.h>
 
+#include "plan/lower/profile.h"
 #include "run/fold.h"
 #include "run/ranks.h"
 #include "run/run.h"
@@ -92,7 +93,7 @@ static dts_status look_at_few(const dts_scenario_values *values, const dts_plan 
     dts_plan part;
     dts_diag *refusal = dts_diag_new(); /* where so few cannot be simulated, all are */
     const bool flow = values->fidelity.network != DTS_NETWORK_CLOSED_FORM;
-    dts_status status = refusal == NULL ? DTS_NOMEM : dts_plan_make(&job, arena, &part, refusal);
+    dts_status status = refusal == NULL ? DTS_NOMEM : dts_lower_plan(&job, arena, &part, refusal);
     *known = status == DTS_OK && dts_fold_holds(fold, &part);
     if (*known) {
         status = look(&part, flow, detail, blocks, stop, fold, arena, out, known, refusal);
@@ -125,7 +126,7 @@ static dts_status look_at_all(const dts_scenario_values *values, dts_detail deta
     dts_job job = dts_scenario_job(values);
     dts_plan plan;
     bool known = false;
-    dts_status status = dts_plan_make(&job, arena, &plan, diag);
+    dts_status status = dts_lower_plan(&job, arena, &plan, diag);
     const bool flow = values->fidelity.network != DTS_NETWORK_CLOSED_FORM;
     return status == DTS_OK ? look(&plan, flow, detail, blocks, stop, NULL, arena, out, &known, diag) : status;
 }

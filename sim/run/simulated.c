@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "plan/lower/profile.h"
 #include "run/input.h"
 #include "run/measure.h"
 #include "run/stalls.h"
@@ -184,7 +185,7 @@ static dts_status replay_few(const dts_plan *plan, int64_t few, const dts_lower_
     job.training = &training;
     job.parallelism = &parallelism;
     dts_plan some;
-    dts_status status = dts_plan_make(&job, arena, &some, diag);
+    dts_status status = dts_lower_plan(&job, arena, &some, diag);
     dts_replay *replays = calloc((size_t)plan->pipeline, sizeof *replays);
     status = replays == NULL ? dts_diag_nomem(diag) : status;
     *agrees = true;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/lower/profile.h"
 #include "search/layouts.h"
 #include "search/stage_dp.h"
 
@@ -31,7 +32,7 @@ static dts_status build(const dts_search_context *c, const dts_candidate *candid
                         dts_diag *diag) {
     dts_candidate_apply(candidate, c->request->base, &out->values);
     dts_job job = dts_scenario_job(&out->values);
-    dts_status status = dts_plan_make(&job, arena, &out->plan, diag);
+    dts_status status = dts_lower_plan(&job, arena, &out->plan, diag);
     status = status == DTS_OK
                  ? dts_block_costs_of(&out->plan, &c->search->space.selections, arena, arena, &out->costs, diag)
                  : status;

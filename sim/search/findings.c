@@ -170,15 +170,6 @@ long dts_layouts_best(const dts_search_context *c) {
     return best;
 }
 
-long dts_layouts_find(const dts_search_context *c, const dts_candidate *candidate) {
-    for (size_t i = 0; i < c->search->count; i++) {
-        if (dts_candidate_compare(&c->search->findings[i].candidate, candidate) == 0) {
-            return (long)i;
-        }
-    }
-    return DTS_NOWHERE;
-}
-
 /* ---- simulating ----------------------------------------------------------------------------------------------------
  */
 

@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "plan/lower/costs.h"
+#include "plan/lower/profile.h"
 
 typedef struct terms {
     double kept_B, repeat_s;
@@ -113,7 +114,7 @@ dts_status dts_modules_check(const dts_scenario_values *base, int64_t modules, d
     const dts_job job = dts_scenario_job(&values);
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
     dts_plan plan;
-    const dts_status status = arena == NULL ? dts_diag_nomem(diag) : dts_plan_make(&job, arena, &plan, diag);
+    const dts_status status = arena == NULL ? dts_diag_nomem(diag) : dts_lower_plan(&job, arena, &plan, diag);
     dts_arena_free(arena);
     return status;
 }

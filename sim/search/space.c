@@ -1,5 +1,6 @@
 #include "search/space.h"
 
+#include "plan/lower/profile.h"
 #include "schedule/schedule.h"
 #include "search/levels.h"
 #include "search/modules.h"
@@ -308,7 +309,7 @@ bool dts_candidate_legal(const dts_candidate *candidate, const dts_scenario_valu
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
     dts_diag *diag = dts_diag_new();
     dts_plan plan;
-    bool legal = arena != NULL && diag != NULL && dts_plan_make(&job, arena, &plan, diag) == DTS_OK;
+    bool legal = arena != NULL && diag != NULL && dts_lower_plan(&job, arena, &plan, diag) == DTS_OK;
     dts_diag_free(diag);
     dts_arena_free(arena);
     return legal;

@@ -8,6 +8,15 @@
  * (tests/unit/search/test_twins.c). Not where nodes are told apart. */
 #include "search/layouts.h"
 
+long dts_layouts_find(const dts_search_context *c, const dts_candidate *candidate) {
+    for (size_t i = 0; i < c->search->count; i++) {
+        if (dts_candidate_compare(&c->search->findings[i].candidate, candidate) == 0) {
+            return (long)i;
+        }
+    }
+    return DTS_NOWHERE;
+}
+
 static bool nodes_are_alike(const dts_cluster *cluster) {
     return cluster->stragglers.count == 0 && !(cluster->jitter > 0) && !(cluster->gpu_spread > 0);
 }

@@ -39,7 +39,7 @@ refuses() {
 # fresh: an empty tree with the floors of CMakeLists.txt
 fresh() {
     rm -rf "$tree"
-    mkdir -p "$tree"/{sim/{attic,base,engine,schedule,hardware,model},tools,tests,docs,hardware,scenarios}
+    mkdir -p "$tree"/{sim/{attic,base,engine,schedule,hardware,model,plan/lower,plan/attic},tools,tests,docs,hardware,scenarios}
     cp CMakeLists.txt .clang-format "$tree"
     printf '#include <stdint.h>\n' >"$tree/sim/base/time.h"
     printf '#include "engine/queue.h"\n\n#include "base/time.h"\n' >"$tree/sim/engine/queue.c"
@@ -66,11 +66,71 @@ engine/queue.c|#include <gsl/gsl_rng.h>|its dts_room() does not name PkgConfig::
 schedule/one.c|#include <yaml.h>|its dts_room() does not name PkgConfig::YAML
 engine/queue.c|#include <curl/curl.h>|belongs to no library
 attic/old.c|#include <stdio.h>|no dts_room() line
+plan/attic/old.c|#include <stdio.h>|no dts_room() line
+plan/order.c|#include "plan/lower/lower.h"|plan/ (floor 4) must not include "plan/lower/lower.h" (floor 5)
+plan/order.c|#include "plan/attic/old.h"|no room of this name
+base/time.h|#include "base/time.h"|headers include each other: base/time.h > base/time.h
 dtsim.h|#include "base/time.h"|the public header is installed alone
 END
     fresh
+    printf '#include "base/text.h"\n' >>"$tree/sim/base/time.h"
+    printf '#include "base/time.h"\n' >"$tree/sim/base/text.h"
+    refuses "headers include each other" tools/check-layers "$tree"
+    fresh
     rm -r "$tree/sim"/*
     refuses "0 files" tools/check-layers "$tree"
+}
+
+rooms() {
+    local house=$tree/house.dir/sim table=$tree/rooms.txt
+    # house FILE CODE…: their objects, named as CMake names them
+    house() {
+        rm -rf "$house"
+        while [ $# -gt 0 ]; do
+            mkdir -p "$house/$(dirname "$1")"
+            "$compiler" -x c -c -o "$house/$1.o" - <<<"$2"
+            shift 2
+        done
+    }
+    # A table that allows the rooms of the house two names each, and the circle that it is given.
+    allow() {
+        printf 'room %s 1 2\n' base engine plan plan/lower >"$table"
+        printf '%s\n' "$@" >>"$table"
+    }
+    check() { find "$house" -name '*.o' -exec tools/check-rooms "$@" "$table" {} +; }
+    fresh
+    house base/a.c 'int a(void) { return 1; }' engine/b.c 'int a(void); int b(void) { return a(); }'
+    allow
+    accepts check
+    house base/a.c 'int b(void); int a(void) { return b(); }' engine/b.c 'int b(void) { return 1; }'
+    refuses "base/a.c (floor 0) uses b of engine/b.c (floor 1)" check
+    house plan/a.c 'int b(void); int a(void) { return b(); }' plan/lower/b.c 'int b(void) { return 1; }'
+    refuses "plan/a.c (floor 4) uses b of plan/lower/b.c (floor 5)" check
+    house engine/a.c 'int b(void); int a(void) { return b(); }' schedule/b.c 'int b(void) { return 1; }'
+    refuses "engine/a.c (floor 1) uses b of schedule/b.c (floor 1)" check
+    house base/a.c 'int b(void); int a(void) { return b(); }' base/b.c 'int a(void); int b(void) { return a(); }'
+    refuses "2 files go round" check
+    allow 'circle base/a.c base/b.c : a calls b'
+    accepts check
+    allow 'circle base/a.c base/c.c : a calls c'
+    refuses "2 files go round" check
+    allow 'circle base/a.c base/b.c :'
+    refuses "rooms.txt:5: error: a circle without its reason" check
+    allow 'circle base/a.c base/b.c : a calls b' 'circle base/d.c base/e.c : d calls e'
+    refuses "rooms.txt:6: error: these files go round no more" check
+    allow 'wheel base/a.c'
+    refuses "rooms.txt:5: error: neither room nor circle" check
+    allow
+    house base/a.c 'int a(void) { return 1; } int c(void) { return 1; }' \
+        engine/b.c 'int a(void), c(void); int b(void) { return a() + c(); }'
+    refuses "base shows 2 names to other rooms and 2 in all; $table allows 1 and 2" check
+    house base/a.c 'int a(void) { return 1; } int c(void) { return 1; } int d(void) { return 1; }' \
+        engine/b.c 'int a(void); int b(void) { return a(); }'
+    refuses "base shows 1 names to other rooms and 3 in all; $table allows 1 and 2" check
+    accepts check --update
+    accepts check
+    house base/a.c 'int a(void) { return 1; }'
+    refuses "0 uses" check
 }
 
 globals() {
@@ -175,19 +235,6 @@ format() {
     refuses "no C file" tools/check-format "$tree"
 }
 
-length() {
-    fresh
-    accepts tools/check-length "$tree"
-    { echo 'int f(void) {' && seq 79 | sed 's/.*/    f();/' && echo '}'; } >"$tree/sim/engine/long.c"
-    cases=$((cases + 1))
-    if [[ $(tools/check-length "$tree") != *"sim/engine/long.c:1: warning: a function of 81 lines"* ]]; then
-        echo "a function of 81 lines is not named"
-        failed=$((failed + 1))
-    fi
-    seq 601 >"$tree/sim/engine/queue.h"
-    refuses "sim/engine/queue.h: error: 601 lines" tools/check-length "$tree"
-}
-
 # program BODY: a stand-in for dtsim
 program() {
     printf '#!/usr/bin/env bash\n%s\n' "$1" >"$tree/dtsim"
@@ -235,12 +282,12 @@ repeatable() {
 }
 
 layers
+rooms
 globals
 sources
 words
 links
 format
-length
 docs
 repeatable
 echo "$cases cases, $failed failed"

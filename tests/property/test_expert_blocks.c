@@ -7,6 +7,7 @@
 
 #include "draw.h"
 #include "plan/lower/lower.h"
+#include "plan/lower/profile.h"
 
 /* The scenario of a seed; NULL: not a legal one. */
 static dts_scenario *scenario_of(uint64_t seed) {
@@ -48,7 +49,7 @@ static bool blocks_are_exact(const dts_scenario_values *values) {
     dts_diag *diag = dts_diag_new();
     dts_job job = dts_scenario_job(values);
     dts_plan plan;
-    const bool exact = dts_plan_make(&job, arena, &plan, diag) == DTS_OK && dts_blocks_possible(&plan) &&
+    const bool exact = dts_lower_plan(&job, arena, &plan, diag) == DTS_OK && dts_blocks_possible(&plan) &&
                        dts_coarse_leaves_out(&plan, true) == NULL;
     dts_diag_free(diag);
     dts_arena_free(arena);

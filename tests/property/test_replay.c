@@ -11,6 +11,7 @@
 
 #include "draw.h"
 #include "plan/lower/lower.h"
+#include "plan/lower/profile.h"
 #include "run/requests.h"
 
 /* What the run had come to, for the message when it fails. */
@@ -67,7 +68,7 @@ static bool check_text(const char *text, dts_detail detail) {
     bool legal = dts_scenario_parse(text, strlen(text), "test", NULL, 0, &profiles, &scenario, diag) == DTS_OK;
     if (legal) {
         const dts_job job = dts_scenario_job(dts_scenario_get(scenario));
-        legal = dts_plan_make(&job, arena, &plan, diag) == DTS_OK;
+        legal = dts_lower_plan(&job, arena, &plan, diag) == DTS_OK;
     }
     if (legal) {
         check_plan(&plan, detail, arena, diag);

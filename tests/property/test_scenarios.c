@@ -20,6 +20,7 @@
 #include "draw.h"
 #include "engine/simulate.h"
 #include "plan/lower/lower.h"
+#include "plan/lower/profile.h"
 #include "report/report.h"
 #include "simulate.h"
 
@@ -241,7 +242,7 @@ static void check_graph(const subject *x, bool flow) {
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
     dts_job job = dts_scenario_job(dts_scenario_get(x->scenario));
     dts_plan plan;
-    assert_int_equal(dts_plan_make(&job, arena, &plan, diag), DTS_OK);
+    assert_int_equal(dts_lower_plan(&job, arena, &plan, diag), DTS_OK);
     lowered_run run = {.plan = &plan};
     dts_lower_options options = {.flow_network = flow, .detail = DTS_DETAIL_KERNEL};
     assert_int_equal(dts_lower(&plan, &options, arena, &run.lowered, diag), DTS_OK);
@@ -301,7 +302,7 @@ static void hold_cut(dts_scenario_values *v, dts_arena *arena) {
     dts_diag *diag = dts_diag_new();
     const dts_job job = dts_scenario_job(v);
     dts_plan plan;
-    assert_ok(dts_plan_make(&job, arena, &plan, diag), diag);
+    assert_ok(dts_lower_plan(&job, arena, &plan, diag), diag);
     dts_partition *cut = &v->parallelism.partition;
     *cut = (dts_partition){.kind = DTS_PARTITION_GIVEN, .count = (size_t)plan.stages};
     cut->layers = dts_arena_array(arena, cut->count, sizeof *cut->layers);

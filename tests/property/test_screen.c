@@ -7,6 +7,7 @@
 
 #include "draw.h"
 #include "plan/lower/lower.h"
+#include "plan/lower/profile.h"
 #include "run/screen.h"
 #include "simulate.h"
 
@@ -48,7 +49,7 @@ static const char *left_out(const dts_scenario_values *values) {
     dts_diag *diag = dts_diag_new();
     dts_job job = dts_scenario_job(values);
     dts_plan plan;
-    assert_int_equal(dts_plan_make(&job, arena, &plan, diag), DTS_OK);
+    assert_int_equal(dts_lower_plan(&job, arena, &plan, diag), DTS_OK);
     const char *what = dts_coarse_leaves_out(&plan, true);
     dts_diag_free(diag);
     dts_arena_free(arena);

@@ -15,7 +15,7 @@
 #include "progress.h"
 #include "report/evidence.h"
 #include "report/report.h"
-#include "run/run.h"
+#include "run/cures.h"
 #include "subject.h"
 
 enum {
@@ -199,13 +199,15 @@ static dts_status simulate_loaded(const run_arguments *a, const dts_subject *sub
         setitimer(ITIMER_REAL, isatty(STDERR_FILENO) && dts_progress_wanted() ? &second : &never, NULL);
         dts_progress_begin(&progress, "changes tried");
         const dts_run_options run = {.timeline = a->timeline || a->trace_path != NULL || a->html_path != NULL,
-                                     .graph = a->dump_path != NULL,
-                                     .cures = wants_hints(a),
-                                     .sure_room = dts_evidence_memory_most(&evidence, dts_evidence_sure),
-                                     .progress = tell_tried,
-                                     .progress_context = &progress,
-                                     .named = dts_text_string(&named)};
+                                     .graph = a->dump_path != NULL};
+        const dts_cure_options cures = {.sure_room = dts_evidence_memory_most(&evidence, dts_evidence_sure),
+                                        .progress = tell_tried,
+                                        .progress_context = &progress,
+                                        .named = dts_text_string(&named)};
         status = dts_run(scenario, &run, out, tool->diag);
+        if (status == DTS_OK && wants_hints(a) && dts_needs_cure(*out)) {
+            status = dts_find_cures(dts_scenario_get(scenario), &cures, *out, tool->diag);
+        }
         setitimer(ITIMER_REAL, &never, NULL);
         dts_progress_end(&progress);
     }

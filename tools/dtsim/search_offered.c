@@ -5,6 +5,24 @@
 #include "report/format.h"
 #include "search_write.h"
 
+const char *dts_search_label(const dts_search *search, size_t index) {
+    static const char *const own[DTS_RULE_COUNT + 1] = {"DDP, the scenario's own", "FSDP, the scenario's own",
+                                                        "Megatron's rule, the scenario's own", "the scenario's own"};
+    int rule = 0;
+    while (rule < DTS_RULE_COUNT && search->baselines[rule] != (long)index) {
+        rule++;
+    }
+    return search->own == (long)index ? own[rule] : rule < DTS_RULE_COUNT ? dts_rule_names[rule] : "";
+}
+
+bool dts_search_shows(const dts_search *search, size_t index, size_t top) {
+    const dts_finding *f = &search->findings[index];
+    const bool any = dts_search_any_fits(search);
+    const bool best = any ? f->outcome.figures.fits && f->equal_to == index && f->answer < top : index < top;
+    const bool told = best || f == dts_search_plan(search) || dts_search_label(search, index)[0] != '\0';
+    return f->outcome.kind == DTS_OUTCOME_SIMULATED && told;
+}
+
 enum { CELL = 64 };
 
 bool dts_search_launchable(const dts_search *search, const dts_finding *finding) {

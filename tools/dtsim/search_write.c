@@ -22,16 +22,6 @@ double dts_search_peak_rss_mib(void) {
 /* ---- text ---------------------------------------------------------------------------------------------------------
  */
 
-const char *dts_search_label(const dts_search *search, size_t index) {
-    static const char *const own[DTS_RULE_COUNT + 1] = {"DDP, the scenario's own", "FSDP, the scenario's own",
-                                                        "Megatron's rule, the scenario's own", "the scenario's own"};
-    int rule = 0;
-    while (rule < DTS_RULE_COUNT && search->baselines[rule] != (long)index) {
-        rule++;
-    }
-    return search->own == (long)index ? own[rule] : rule < DTS_RULE_COUNT ? dts_rule_names[rule] : "";
-}
-
 void dts_search_changes(const dts_candidate *a, const dts_candidate *b, dts_text *out) {
     for (int axis = 0; axis < DTS_AXIS_COUNT; axis++) {
         for (int i = 0; dts_candidate_key((dts_layout_axis)axis, i) != NULL; i++) {
@@ -119,14 +109,6 @@ const char *dts_search_lacks(const dts_finding *f) {
         return " host!";
     }
     return !x->fits && f->host_fill > 1 ? " ! host!" : dts_report_fit_mark(x->fits, dts_figures_strain(x));
-}
-
-bool dts_search_shows(const dts_search *search, size_t index, size_t top) {
-    const dts_finding *f = &search->findings[index];
-    const bool any = dts_search_any_fits(search);
-    const bool best = any ? f->outcome.figures.fits && f->equal_to == index && f->answer < top : index < top;
-    const bool told = best || f == dts_search_plan(search) || dts_search_label(search, index)[0] != '\0';
-    return f->outcome.kind == DTS_OUTCOME_SIMULATED && told;
 }
 
 static void write_table(const dts_search *search, const dts_search_writing *options, dts_text *out) {

@@ -106,15 +106,15 @@ static int64_t splits_of(const dts_plan *plan, const dts_operator *o) {
 /* One of so many chunks, on the multiprocessors that are left. */
 static double part_s(const dts_walk *w, const dts_operator *o, int64_t splits, int64_t margin) {
     const int64_t all = w->b->plan->job.cluster->gpu.multiprocessors;
-    return dts_build_gemm_s(w->b, o, o->m / splits, o->n, o->k, false) * (double)all /
+    return dts_build_gemm_s(w->b, o, o->m / splits, o->n, o->k, DTS_PRODUCT_FORWARD, NULL) * (double)all /
            (double)(all > margin ? all - margin : 1);
 }
 
 /* One chunk of a rank's rows. */
 static double chunk_s(const dts_walk *w, const dts_operator *o) {
     const int64_t chunks = w->b->plan->tensor;
-    return w->gradient ? dts_build_gemm_s(w->b, o, o->m / chunks, o->k, o->n, DTS_PRODUCT_OF_INPUT)
-                       : dts_build_gemm_s(w->b, o, o->m / chunks, o->n, o->k, DTS_PRODUCT_FORWARD);
+    return w->gradient ? dts_build_gemm_s(w->b, o, o->m / chunks, o->k, o->n, DTS_PRODUCT_OF_INPUT, NULL)
+                       : dts_build_gemm_s(w->b, o, o->m / chunks, o->n, o->k, DTS_PRODUCT_FORWARD, NULL);
 }
 
 /* Adding up the partial sums of the rank's own chunk. */

@@ -423,15 +423,3 @@ bool dts_block_kernels(dts_builder *b, dts_stage *stage, int64_t count, double d
     stage->since_collectives += stage->since_collectives < DTS_TIME_MAX ? count * one : 0;
     return true;
 }
-
-bool dts_block_issues(dts_builder *b, dts_stage *stage, double launch_s) {
-    dts_time launch = dts_time_from_s(launch_s);
-    bool known = b->detail == DTS_DETAIL_BLOCK && stage->collectives_done != DTS_NO_ID &&
-                 stage->since_collectives < DTS_TIME_MAX;
-    if (!known || stage->ahead - launch < stage->since_collectives || stage->awaited != DTS_NO_ID) {
-        return false;
-    }
-    stage->host_pending += launch;
-    stage->ahead -= launch;
-    return true;
-}

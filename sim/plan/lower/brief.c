@@ -26,18 +26,10 @@
 /* Of a pass, what may wait for its input though it need not. */
 static const double little = 0.01;
 
-dts_memory_category dts_brief_category(const dts_builder *b, dts_memory_category category) {
-    return b->brief && !b->alone ? DTS_MEMORY_ACTIVATIONS : category;
-}
-
 bool dts_brief_hides_host(const dts_builder *b, const dts_block *block, dts_time ahead, bool meets) {
     dts_time held_up = meets && block->lead > 0 ? block->lead : 0;
     return b->brief && !dts_build_blocks(b) && (meets || (ahead >= block->lead && !b->host_reads)) &&
            block->host <= block->duration + held_up;
-}
-
-bool dts_brief_waits_later(const dts_builder *b) {
-    return b->brief && b->detail != DTS_DETAIL_KERNEL && b->parked == NULL;
 }
 
 bool dts_brief_gathers_inside(const dts_builder *b) {
@@ -66,17 +58,6 @@ void dts_brief_gather(const dts_builder *b, dts_stage *stage, dts_time gather) {
 
 bool dts_brief_hands_over_behind(const dts_builder *b, const dts_pass *pass) {
     return b->brief && dts_sync_takes_gradients(pass->sync) && b->plan->job.model->experts == 0;
-}
-
-bool dts_brief_issues(const dts_builder *b, dts_stage *stage, dts_id after, double launch_s) {
-    const dts_time launch = dts_time_from_s(launch_s);
-    if (after == DTS_NO_ID || after != stage->last_kernel || !dts_brief_waits_later(b) || b->alone ||
-        dts_build_blocks(b) || stage->captured || stage->ahead < launch || stage->awaited != DTS_NO_ID) {
-        return false;
-    }
-    stage->host_pending += launch;
-    stage->ahead -= launch;
-    return true;
 }
 
 bool dts_brief_meets(dts_builder *b, dts_stage *stage, const dts_block *block, bool backward) {

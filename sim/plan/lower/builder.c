@@ -2,57 +2,6 @@
 #include "plan/lower/costs.h"
 
 #include <math.h>
-#include <stdlib.h>
-
-const char *const dts_group_names[DTS_GROUP_COUNT + 1] = {
-    "data", "tensor", "context", "pipeline", "embedding", "replica", "expert", "expert-data", "expert-tensor", NULL};
-
-const char *const dts_role_names[DTS_ROLE_COUNT + 1] = {
-    "forward", "recompute", "backward", "backward-weight", "optimizer", "communication", "offload",
-    "input",   "host",      NULL,
-};
-
-static bool grow_infos(dts_builder *b, size_t capacity) {
-    dts_task_info *infos = realloc(b->infos, capacity * sizeof *infos);
-    if (infos != NULL) {
-        b->infos = infos;
-        b->info_capacity = capacity;
-    }
-    return infos != NULL;
-}
-
-void dts_build_expect(dts_builder *b, size_t tasks) {
-    dts_graph_expect(b->graph, tasks);
-    if (tasks > b->info_capacity) {
-        grow_infos(b, tasks);
-    }
-}
-
-/* The tag of the next task; the table grows in step with the graph's tasks, so tag and task id are equal. */
-static uint32_t info_add(dts_builder *b, const dts_task_info *info) {
-    enum { FEW = 64 };
-    if (b->info_count == b->info_capacity && !grow_infos(b, b->info_capacity == 0 ? FEW : 2 * b->info_capacity)) {
-        b->failed = true;
-        return 0;
-    }
-    b->infos[b->info_count] = *info;
-    return (uint32_t)b->info_count++;
-}
-
-dts_id dts_build_add(dts_builder *b, dts_task *task, const dts_task_info *info) {
-    task->tag = info_add(b, info);
-    return dts_graph_add_task(b->graph, task);
-}
-
-dts_id dts_build_task(dts_builder *b, dts_id stream, dts_time duration, const dts_task_info *info) {
-    dts_task task = {.streams = &stream, .stream_count = 1, .duration = duration};
-    return dts_build_add(b, &task, info);
-}
-
-dts_id dts_build_delay(dts_builder *b, dts_time duration, const dts_task_info *info) {
-    dts_task task = {.duration = duration};
-    return dts_build_add(b, &task, info);
-}
 
 /* Of what the host does by itself. */
 static dts_task_info host_info(const dts_stage *stage, const char *name) {
@@ -135,10 +84,6 @@ void dts_build_capture(dts_builder *b, dts_stage *stage, dts_cuda_graphs scope, 
         stage->captured = begins;
         stage->graph_launch = DTS_NO_ID;
     }
-}
-
-bool dts_build_blocks(const dts_builder *b) {
-    return b->plan->job.cluster->host.launch_blocking;
 }
 
 /* The host's work to issue one thing: a launch of its own, or that of the graph that it is part of. */
@@ -278,59 +223,7 @@ dts_id dts_build_transfer(dts_builder *b, dts_id stream, const dts_transfer *tra
     return dts_build_transfer_of(b, &stream, 1, transfer, hops, hop_count, info);
 }
 
-void dts_build_task_of(const dts_builder *b, const dts_transfer *transfer, const dts_hop *hops, size_t hop_count,
-                       dts_task *out) {
-    if (b->flow_network && transfer->work_B > 0) {
-        out->duration = dts_time_from_s(transfer->latency_s);
-        out->work = transfer->work_B;
-        out->rate_cap = transfer->rate_cap_Bps;
-        out->hops = hops;
-        out->hop_count = hop_count;
-    } else {
-        out->duration = dts_time_from_s(transfer->alone_s);
-    }
-}
-
-dts_id dts_build_transfer_of(dts_builder *b, const dts_id *streams, size_t stream_count, const dts_transfer *transfer,
-                             const dts_hop *hops, size_t hop_count, const dts_task_info *info) {
-    dts_task task = {.streams = streams, .stream_count = stream_count};
-    dts_build_task_of(b, transfer, hops, hop_count, &task);
-    return dts_build_add(b, &task, info);
-}
-
 enum { MOST_HOPS = 8 };
-
-void dts_build_hop(dts_hop *hops, size_t *count, dts_id resource, double weight) {
-    if (resource != DTS_NO_ID && weight > 0) {
-        hops[(*count)++] = (dts_hop){.resource = resource, .weight = weight};
-    }
-}
-
-double dts_lower_sharing(const dts_plan *plan, dts_group_kind group) {
-    switch (group) {
-        case DTS_GROUP_DATA:
-        case DTS_GROUP_EMBEDDING:
-            return (double)plan->data_groups_per_stage_and_node;
-        case DTS_GROUP_TENSOR:
-        case DTS_GROUP_CONTEXT: {
-            const dts_placement *placement = group == DTS_GROUP_TENSOR ? &plan->tensor_group : &plan->context_group;
-            int64_t members_here = placement->ranks / placement->nodes;
-            return (double)(plan->gpus_per_node / members_here);
-        }
-        case DTS_GROUP_REPLICA:
-            return (double)plan->replica_groups_per_node;
-        case DTS_GROUP_EXPERT:
-            return (double)plan->expert_groups_per_node;
-        case DTS_GROUP_EXPERT_DATA:
-            return (double)plan->expert_data_groups_per_node;
-        case DTS_GROUP_EXPERT_TENSOR:
-            return (double)plan->expert_tensor_groups_per_node;
-        case DTS_GROUP_PIPELINE:
-        case DTS_GROUP_COUNT:
-            break;
-    }
-    return 1;
-}
 
 /* Multiprocessors per unit of work that a transfer takes from the products it runs beside: so many at the rate that it
  * reaches alone, or those of NCCL's channels (costs.c). */
@@ -353,43 +246,6 @@ static dts_taken take_from_kernels(const dts_builder *b, dts_stage *stage, const
         .multiprocessors = multiprocessor_weight(b, transfer, groups, takes),
         .memory_B = b->plan->job.stack->communication_memory * transfer->sent_B / transfer->work_B,
     };
-}
-
-dts_collective dts_exchange_collective(dts_exchange exchange) {
-    static const dts_collective kinds[] = {[DTS_EXCHANGE_ALL_REDUCE] = DTS_ALL_REDUCE,
-                                           [DTS_EXCHANGE_ALL_GATHER] = DTS_ALL_GATHER,
-                                           [DTS_EXCHANGE_REDUCE_SCATTER] = DTS_REDUCE_SCATTER,
-                                           [DTS_EXCHANGE_ALL_TO_ALL] = DTS_ALL_TO_ALL};
-    return kinds[exchange];
-}
-
-dts_group_kind dts_exchange_group(const dts_operator *o, dts_exchange exchange) {
-    return exchange == DTS_EXCHANGE_ALL_TO_ALL ? DTS_GROUP_EXPERT
-           : o->among_experts                  ? DTS_GROUP_EXPERT_TENSOR
-                                               : DTS_GROUP_TENSOR;
-}
-
-dts_placement dts_lower_placement(const dts_plan *plan, int64_t stage, dts_group_kind group) {
-    switch (group) {
-        case DTS_GROUP_TENSOR:
-            return plan->tensor_group;
-        case DTS_GROUP_CONTEXT:
-            return plan->context_group;
-        case DTS_GROUP_REPLICA:
-            return plan->replica_groups[stage];
-        case DTS_GROUP_EXPERT:
-            return plan->expert_groups[stage];
-        case DTS_GROUP_EXPERT_DATA:
-            return plan->expert_data_groups[stage];
-        case DTS_GROUP_EXPERT_TENSOR:
-            return plan->expert_tensor_groups[stage];
-        case DTS_GROUP_DATA:
-        case DTS_GROUP_EMBEDDING:
-        case DTS_GROUP_PIPELINE:
-        case DTS_GROUP_COUNT:
-            break;
-    }
-    return plan->shard_groups[stage];
 }
 
 size_t dts_build_inner_groups(const dts_plan *plan, double (*facts)[3]) {

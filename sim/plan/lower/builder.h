@@ -230,11 +230,11 @@ void dts_build_wait(dts_builder *b, dts_stage *stage, bool backward, dts_id arri
 dts_id dts_build_collective(dts_builder *b, dts_stage *stage, dts_group_kind group, dts_collective kind, double bytes,
                             bool backward, dts_id after, const dts_task_info *info);
 
-/* Do tensor-parallel transfers of backward run beside products? (operators.c) */
+/* Do tensor-parallel transfers of backward run beside products? (operator_traits.c) */
 bool dts_overlaps_tensor(const dts_plan *plan);
 
 /* Multiprocessors that a transfer between stages holds on either side; 0: none, or it holds the compute stream
- * (links.c). */
+ * (operator_traits.c). */
 int64_t dts_p2p_sms(const dts_plan *plan);
 
 /* Multiprocessors that a transfer takes from the products beside it: so many at the rate that it reaches alone, or
@@ -279,15 +279,17 @@ dts_id dts_build_transfer(dts_builder *b, dts_id stream, const dts_transfer *tra
 
 void dts_build_memory(dts_builder *b, dts_id task, dts_memory_moment moment, const dts_stage *stage,
                       dts_memory_category category, double bytes);
-/* Where the ledger of a GPU counts what is of category: all in one place where only totals are wanted (brief.c). */
+/* Where the ledger of a GPU counts what is of category: all in one place where only totals are wanted (coarse_hooks.c).
+ */
 dts_memory_category dts_brief_category(const dts_builder *b, dts_memory_category category);
 
 /* Time of products and fused attention on the GPUs that hold up the job over that on average ones (slowest.c). */
 double dts_build_slowest(const dts_plan *plan);
-/* Times of a product in the format of an operator's, and of fused attention with the stack's kernels (work.c). */
+/* Times of a product in the format of an operator's, and of fused attention with the stack's kernels (kernel_times.c).
+ * timed: set where that is a measured time; may be NULL. */
 typedef enum dts_product { DTS_PRODUCT_FORWARD, DTS_PRODUCT_OF_INPUT, DTS_PRODUCT_OF_WEIGHT } dts_product;
 double dts_build_gemm_s(const dts_builder *b, const dts_operator *o, int64_t m, int64_t n, int64_t k,
-                        dts_product product);
+                        dts_product product, bool *timed);
 double dts_build_attention_s(const dts_builder *b, const dts_attention_shape *shape);
 
 /* Devices, streams and links of all rows (links.c). */
@@ -346,9 +348,6 @@ double dts_optimizer_share(const dts_builder *b, const dts_stage *stage, dts_par
 /* Elements that a rank of the stage has, of all sets: trained ones, and frozen ones. */
 double dts_stage_parameters(const dts_stage *stage);
 double dts_stage_frozen(const dts_stage *stage);
-/* Marks what training.recompute's modules repeat of a layer, and moves what is kept for it; returns the modules that
- * are there (modules.c). */
-int64_t dts_recompute_modules(const dts_plan *plan, dts_part part, dts_part_work *work);
 /* Whose replicas hold an operator's parameters. */
 dts_parameter_set dts_operator_set(const dts_plan *plan, const dts_operator *o);
 /* Operators and times of a layer (from 0). */

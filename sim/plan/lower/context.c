@@ -39,7 +39,7 @@ dts_context_sizes dts_context_sizes_of(const dts_builder *b, const dts_operator 
                                .block_B = 2 * positions * (double)o->kv_heads * width_B};
 }
 
-static dts_context_method method_of(const dts_builder *b) {
+dts_context_method dts_context_method_of(const dts_builder *b) {
     return (dts_context_method)b->plan->job.parallelism->context_method;
 }
 
@@ -65,7 +65,7 @@ static double shape_s(const dts_builder *b, dts_attention_shape shape, bool *tim
 static double call_s(const dts_builder *b, const dts_operator *o, int64_t call, bool backward, bool *timed) {
     int64_t own = o->query_length;
     int64_t chunk = own / 2;
-    switch (method_of(b)) {
+    switch (dts_context_method_of(b)) {
         case DTS_CONTEXT_RING:
             if (call == 0 || !o->causal) {
                 return shape_s(b, shape_of(o, own, own, o->causal, backward), timed);
@@ -89,8 +89,8 @@ static double call_s(const dts_builder *b, const dts_operator *o, int64_t call, 
     return shape_s(b, shape, timed);
 }
 
-static int64_t calls(const dts_builder *b, const dts_operator *o) {
-    switch (method_of(b)) {
+int64_t dts_context_calls(const dts_builder *b, const dts_operator *o) {
+    switch (dts_context_method_of(b)) {
         case DTS_CONTEXT_RING:
             return b->plan->context;
         case DTS_CONTEXT_ALL_GATHER:
@@ -142,7 +142,7 @@ static double ring_wait_s(const dts_builder *b, const dts_operator *o, bool back
 static double wait_s(const dts_builder *b, const dts_operator *o, bool backward) {
     const dts_context_sizes z = dts_context_sizes_of(b, o);
     const double gathered_B = z.block_B * (double)b->plan->context;
-    switch (method_of(b)) {
+    switch (dts_context_method_of(b)) {
         case DTS_CONTEXT_RING:
             return ring_wait_s(b, o, backward);
         case DTS_CONTEXT_ALL_GATHER:
@@ -156,7 +156,7 @@ static double wait_s(const dts_builder *b, const dts_operator *o, bool backward)
 }
 
 void dts_context_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {
-    int64_t count = calls(b, o);
+    int64_t count = dts_context_calls(b, o);
     t->forward_exchange_s = wait_s(b, o, false);
     t->backward_exchange_s = wait_s(b, o, true);
     t->forward_s = 0;
@@ -170,7 +170,7 @@ void dts_context_times(const dts_builder *b, const dts_operator *o, dts_operator
 }
 
 double dts_context_saved_B(const dts_builder *b, const dts_operator *o) {
-    return method_of(b) == DTS_CONTEXT_ALL_TO_ALL ? dts_context_sizes_of(b, o).query_B : 0;
+    return dts_context_method_of(b) == DTS_CONTEXT_ALL_TO_ALL ? dts_context_sizes_of(b, o).query_B : 0;
 }
 
 /* ---- pieces ------------------------------------------------------------------------------------------------------ */
@@ -178,7 +178,7 @@ double dts_context_saved_B(const dts_builder *b, const dts_operator *o) {
 dts_id dts_context_call(const dts_context_split *p, int64_t call, dts_id after) {
     int kernels = p->gradient ? p->o->backward_kernels : p->o->forward_kernels;
     dts_task_info one = *p->info;
-    one.flops = p->info->flops / (double)calls(p->w->b, p->o);
+    one.flops = p->info->flops / (double)dts_context_calls(p->w->b, p->o);
     dts_id first = dts_walk_kernels(p->w, kernels, call_s(p->w->b, p->o, call, p->gradient, NULL), &one);
     dts_graph_depend(p->w->b->graph, first, after);
     return first;
@@ -192,15 +192,6 @@ dts_id dts_context_pass(const dts_context_split *p, const char *name, int count,
     return dts_walk_kernels(p->w, count, one_s * count, &what);
 }
 
-static void add_collective(const dts_context_split *p, dts_collective kind, double bytes) {
-    dts_task_info what = *p->info;
-    what.name = dts_collective_names[kind];
-    what.flops = 0;
-    p->w->last = dts_build_collective(p->w->b, p->w->pass->stage, DTS_GROUP_CONTEXT, kind, bytes, p->w->backward,
-                                      p->w->last, &what);
-    p->w->waits[DTS_WAIT_INPUT] = p->w->last;
-}
-
 void dts_context_hold(const dts_context_split *p, dts_id first, double bytes) {
     dts_build_memory(p->w->b, first, DTS_AT_START, p->w->pass->stage, DTS_MEMORY_COMMUNICATION, bytes);
     dts_build_memory(p->w->b, p->w->pass->stage->last_kernel, DTS_AT_END, p->w->pass->stage, DTS_MEMORY_COMMUNICATION,
@@ -208,53 +199,3 @@ void dts_context_hold(const dts_context_split *p, dts_id first, double bytes) {
 }
 
 /* ---- all-to-all and all-gather ----------------------------------------------------------------------------------- */
-
-/* Packs, exchanges and unpacks tensors of bytes together. Returns the first kernel. */
-static dts_id exchange(const dts_context_split *p, int tensors, double bytes) {
-    dts_id first = dts_context_pass(p, "sequence_to_heads", tensors, 2 * bytes);
-    add_collective(p, DTS_ALL_TO_ALL, bytes);
-    dts_context_pass(p, "sequence_to_heads", tensors, 2 * bytes);
-    return first;
-}
-
-static dts_id all_to_all(const dts_context_split *p) {
-    dts_context_sizes z = dts_context_sizes_of(p->w->b, p->o);
-    double inputs_B = z.query_B + z.block_B;
-    dts_id first = p->gradient ? exchange(p, 1, z.query_B) : exchange(p, 3, inputs_B);
-    dts_context_call(p, 0, DTS_NO_ID);
-    if (p->gradient) {
-        exchange(p, 3, inputs_B);
-    } else {
-        exchange(p, 1, z.query_B);
-    }
-    return first;
-}
-
-static dts_id all_gather(const dts_context_split *p) {
-    double gathered_B = dts_context_sizes_of(p->w->b, p->o).block_B * (double)p->w->b->plan->context;
-    add_collective(p, DTS_ALL_GATHER, gathered_B);
-    dts_id first = dts_context_pass(p, "order_chunks", 2, 2 * gathered_B);
-    for (int64_t i = 0; i < calls(p->w->b, p->o); i++) {
-        dts_context_call(p, i, DTS_NO_ID);
-    }
-    if (p->gradient) {
-        dts_context_pass(p, "order_chunks", 2, 2 * gathered_B);
-        add_collective(p, DTS_REDUCE_SCATTER, gathered_B);
-    }
-    dts_context_hold(p, first, (p->gradient ? 2 : 1) * gathered_B);
-    return first;
-}
-
-dts_id dts_context_attention(dts_walk *w, const dts_operator *o, bool gradient, const dts_task_info *info) {
-    dts_context_split one = {.w = w, .o = o, .info = info, .gradient = gradient};
-    const dts_context_split *p = &one;
-    switch (method_of(w->b)) {
-        case DTS_CONTEXT_RING:
-            return dts_context_ring(p);
-        case DTS_CONTEXT_ALL_GATHER:
-            return all_gather(p);
-        case DTS_CONTEXT_ALL_TO_ALL:
-            break;
-    }
-    return all_to_all(p);
-}

@@ -18,6 +18,9 @@ typedef struct dts_context_split {
     bool gradient; /* its backward */
 } dts_context_split;
 
+dts_context_method dts_context_method_of(const dts_builder *b);
+/* Calls of attention in one direction. */
+int64_t dts_context_calls(const dts_builder *b, const dts_operator *o);
 dts_context_sizes dts_context_sizes_of(const dts_builder *b, const dts_operator *o);
 
 /* The kernels of one call of attention (a step of the ring), after one more task. Returns the first. */

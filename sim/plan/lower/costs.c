@@ -3,44 +3,13 @@
  *   chain of a pass    = max(kernels + exchanges, launches · time to launch one)       the host runs ahead, or does not
  *   forward_peak_B     = max over operators (previous output + output + workspace)
  *   backward_peak_B    = max over operators (gradients of output, input and weight + workspace)
- *   shared collective  t = latency + W / min(port / gpu_weight, node network / (nic_weight · groups), cap)
  *
- * with the quantities of network.h and plan/lower/operators.c.
- *
- * NCCL runs one thread block per channel, and channels in proportion to the bandwidth that it finds, two at least [1]:
- * the stack's number of multiprocessors stands for a ring that fills the GPU's link.
- *
- * [1] NVIDIA/nccl @5067397c, src/graph/search.cc and connect.cc: channels of 12 to 20 GB/s each, then doubled. */
+ * with the quantities of plan/lower/operators.c. */
 #include "plan/lower/costs.h"
 
 #include <math.h>
 
 #include "plan/lower/walk.h"
-
-double dts_shared_rate_Bps(const dts_cluster *cluster, const dts_transfer *transfer, double groups) {
-    double rate_Bps = INFINITY;
-    if (transfer->gpu_weight > 0) {
-        rate_Bps = fmin(rate_Bps, dts_gpu_port_Bps(cluster) / transfer->gpu_weight);
-    }
-    if (transfer->nic_weight > 0) {
-        rate_Bps = fmin(rate_Bps, dts_node_network_Bps(cluster) / (transfer->nic_weight * groups));
-    }
-    return transfer->rate_cap_Bps > 0 ? fmin(rate_Bps, transfer->rate_cap_Bps) : rate_Bps;
-}
-
-double dts_shared_collective_s(const dts_cluster *cluster, dts_collective kind, dts_placement placement, double bytes,
-                               double groups) {
-    dts_transfer t;
-    dts_collective_transfer(cluster, kind, placement, bytes, &t);
-    return t.work_B > 0 ? t.latency_s + t.work_B / dts_shared_rate_Bps(cluster, &t, groups) : t.alone_s;
-}
-
-double dts_channel_multiprocessors(const dts_cluster *cluster, const dts_transfer *transfer, double groups,
-                                   double most) {
-    const double port_Bps = dts_gpu_port_Bps(cluster);
-    const double share = port_Bps > 0 ? fmin(1, dts_shared_rate_Bps(cluster, transfer, groups) / port_Bps) : 1;
-    return fmin(most, fmax(2, most * share));
-}
 
 /* Launching kernels of a pass, s: the host's thread, or autograd's. */
 static double launch_s(const dts_plan *plan, bool backward) {

@@ -92,7 +92,7 @@ void dts_sync_reduce(dts_gradient_sync *sync, dts_parameter_set set, double elem
                      const dts_task_info *info);
 
 /* What must be over before there is room for so many gradients of a set beside those whose reductions are under way
- * (data_parallel.c); DTS_NO_ID: nothing more than has been waited for. */
+ * (reductions.c); DTS_NO_ID: nothing more than has been waited for. */
 dts_id dts_sync_room(dts_gradient_sync *sync, dts_parameter_set set, double elements);
 
 /* The last backward of a chunk in a flush is made. Where every flush reduces whole gradients, the last one of the
@@ -123,9 +123,9 @@ bool dts_updated_awaits(const dts_gradient_sync *sync, const dts_chunk *chunk);
 /* Before the first forward of a part: sends off what comes behind it, and returns what it waits for. */
 dts_id dts_updated_before_part(dts_gradient_sync *sync, const dts_chunk *chunk, int64_t position);
 
-/* Linear layers as units (linear_units.c), where the plan wants that: room for them, and those of a virtual stage; what
- * is none of them goes to the root. false: no memory. */
+/* Linear layers as units (linear_units.c), where the plan wants that: room for them, and those of chunks, after the
+ * chunks' other units (dts_units_new); what is none of them goes to the root. false: no memory. */
 bool dts_linear_units_new(dts_gradient_sync *sync);
-bool dts_linear_units_add(dts_gradient_sync *sync, int64_t stage);
+bool dts_linear_units_fill(dts_gradient_sync *sync, int64_t first_chunk, int64_t last_chunk);
 
 #endif

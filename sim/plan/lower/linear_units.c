@@ -10,10 +10,6 @@
  */
 #include "plan/lower/data_parallel.h"
 
-bool dts_operator_is_linear(const dts_operator *o) {
-    return o->kind == DTS_OPERATOR_GEMM && o->weight && (o->parameters[0] > 0 || o->frozen_B > 0);
-}
-
 static bool is_unit(const dts_plan *plan, const dts_operator *o) {
     return dts_plan_wraps_linears(plan) && dts_operator_is_linear(o);
 }
@@ -67,7 +63,7 @@ static void add_operator(const dts_plan *plan, dts_unit *u, const dts_operator *
     }
 }
 
-bool dts_linear_units_add(dts_gradient_sync *sync, int64_t stage) {
+static bool add_chunk(dts_gradient_sync *sync, int64_t stage) {
     const dts_builder *b = sync->b;
     const dts_chunk *chunk = &b->plan->chunks[stage];
     int64_t count = count_units(b, chunk);
@@ -89,6 +85,14 @@ bool dts_linear_units_add(dts_gradient_sync *sync, int64_t stage) {
     sync->linears[stage] = units;
     sync->linear_counts[stage] = count;
     return true;
+}
+
+bool dts_linear_units_fill(dts_gradient_sync *sync, int64_t first_chunk, int64_t last_chunk) {
+    bool good = true;
+    for (int64_t v = first_chunk; v <= last_chunk && good && sync->linears != NULL; v++) {
+        good = add_chunk(sync, dts_plan_stage(sync->b->plan, sync->stage->index, v));
+    }
+    return good;
 }
 
 /* A linear layer's place among those of its chunk; -1: it is no unit. */

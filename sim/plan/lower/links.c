@@ -109,18 +109,6 @@ static void groups_of(const dts_plan *plan, bool *sharing) {
     sharing[DTS_GROUP_EXPERT_DATA] = dts_plan_experts_apart(plan) && plan->expert_replicas > 1;
 }
 
-int64_t dts_p2p_sms(const dts_plan *plan) {
-    const dts_stack *stack = plan->job.stack;
-    if (plan->pipeline == 1 || !dts_plan_overlaps_p2p(plan, plan->method)) {
-        return 0;
-    }
-    bool inside = true;
-    for (int64_t p = 1; p < plan->pipeline; p++) {
-        inside &= plan->stage_node[p] == plan->stage_node[0];
-    }
-    return inside ? stack->p2p_node_sms : stack->p2p_sms;
-}
-
 /* May transfers take multiprocessors from products: those between replicas, and of tensor parallelism in backward? */
 static bool shares_multiprocessors(const dts_plan *plan) {
     const dts_stack *stack = plan->job.stack;

@@ -22,23 +22,6 @@ static dts_task_info task_info(const walk *w, dts_role role, int32_t layer, cons
                            .flops = flops};
 }
 
-dts_id dts_walk_kernels(dts_walk *w, int kernels, double duration_s, const dts_task_info *info) {
-    dts_id first = DTS_NO_ID;
-    dts_task_info one = *info;
-    one.flops = kernels > 0 ? info->flops / kernels : 0;
-    for (int i = 0; i < kernels; i++) {
-        w->last = dts_build_kernel(w->b, w->pass->stage, duration_s / kernels, w->backward, DTS_NO_ID, &one);
-        for (int slot = 0; slot < DTS_WAITS; slot++) {
-            dts_graph_depend(w->b->graph, w->last, w->waits[slot]);
-            w->waits[slot] = DTS_NO_ID;
-        }
-        if (first == DTS_NO_ID) {
-            first = w->last;
-        }
-    }
-    return first;
-}
-
 /* A collective of the tensor- or expert-parallel group behind the chain, beside which products run. */
 static dts_id add_collective_beside(walk *w, dts_group_kind group, double bytes, dts_exchange exchange, dts_takes takes,
                                     const dts_task_info *info) {
@@ -91,12 +74,6 @@ static void add_exchange(walk *w, const dts_operator *o, dts_exchange exchange, 
     }
 }
 
-void dts_walk_memory(walk *w, dts_id task, dts_memory_moment moment, dts_memory_category category, double bytes) {
-    if (task != DTS_NO_ID) {
-        dts_build_memory(w->b, task, moment, w->pass->stage, category, bytes);
-    }
-}
-
 /* Do ranks share this operator's sequence? */
 static bool splits_attention(const dts_builder *b, const dts_operator *o) {
     return b->plan->context > 1 && o->kind == DTS_OPERATOR_ATTENTION;
@@ -134,17 +111,6 @@ static dts_id add_operator(walk *w, const dts_operator *o, int kernels, double d
     return first;
 }
 
-/* Does it cast a weight whose copy is still there in backward? */
-static bool has_copy(const dts_plan *plan, const dts_operator *o) {
-    return o->casts_weight || (o->weight_copy_B > 0 && dts_plan_keeps_weight_copies(plan));
-}
-
-/* Is this operator's forward repeated in backward by selective recomputation? */
-bool dts_operator_repeats(const dts_plan *plan, const dts_operator *o) {
-    return plan->job.training->recompute.kind == DTS_RECOMPUTE_SELECTIVE && o->recomputed_selectively &&
-           !has_copy(plan, o);
-}
-
 /* Activations of some bytes come (sign 1) or go (-1), in tensors of the sizes of parts as far as these fit. */
 static void save_parts(walk *w, dts_id task, dts_memory_moment moment, const double *parts, size_t count, double left_B,
                        int sign) {
@@ -156,16 +122,6 @@ static void save_parts(walk *w, dts_id task, dts_memory_moment moment, const dou
         }
     }
     dts_walk_memory(w, task, moment, DTS_MEMORY_ACTIVATIONS, sign * left_B);
-}
-
-const dts_operator *dts_input_keeper(const dts_plan *plan, const dts_operators *operators, double boundary_B) {
-    for (size_t i = 0; i < operators->count; i++) {
-        const dts_operator *o = &operators->items[i];
-        if (o->saved_B > 0 && o->forward_kernels > 0 && !dts_operator_repeats(plan, o)) {
-            return o->saved_B >= floor(boundary_B) ? o : NULL; /* less: a narrower copy */
-        }
-    }
-    return NULL;
 }
 
 /* Of what an operator keeps for itself (or, where a module lets go of its input, for others), what lies elsewhere. */
@@ -243,12 +199,6 @@ static void forward_operator(walk *w, dts_part part, size_t index, int32_t layer
     add_exchange(w, o, behind, &info);
 }
 
-/* The temporary that nobody takes any more. */
-void dts_walk_drop_handed(walk *w) {
-    dts_walk_memory(w, w->pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_TEMPORARY, -w->handed_B);
-    w->handed_B = 0;
-}
-
 /* Operators of a part that run in this pass. */
 static size_t operator_count(const walk *w, dts_part part) {
     bool outputs_only = part == DTS_PART_HEAD && w->pass->outputs_only;
@@ -296,25 +246,10 @@ static void accumulate_gradients(walk *w, const dts_operator *o, int32_t layer) 
     }
 }
 
-static bool has_parameters(const dts_operator *o) {
-    return o->parameters[0] > 0 || o->parameters[1] > 0;
-}
-
-bool dts_overlaps_tensor(const dts_plan *plan) {
-    const dts_job *job = &plan->job;
-    int least = job->parallelism->sequence ? DTS_BACKWARD_OVERLAP_SEQUENCE : DTS_BACKWARD_OVERLAP_ALL;
-    return plan->tensor > 1 && (plan->async_tensor || job->stack->tensor_backward_overlap >= least);
-}
-
 /* Do the transfers of a product run beside its two products in backward: the gather of the input beside the gradient of
  * the input, its reduction beside the gradient of the weight? Where both are parts of one pass. */
 static bool overlaps_transfers(const dts_builder *b, const dts_operator *o, bool split) {
     return o->kind == DTS_OPERATOR_GEMM && o->weight && !split && dts_overlaps_tensor(b->plan);
-}
-
-bool dts_reduces_beside(const dts_plan *plan, const dts_operator *o) {
-    const dts_stack *stack = plan->job.stack;
-    return o->gathers_again_B > 0 || (stack->keeps_gathered && !stack->separate_qkv && has_parameters(o));
 }
 
 /* Input gradient of an operator; the chain's next operator needs it. Frees what is not needed for a weight gradient. */
@@ -427,7 +362,7 @@ static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer,
     }
     dts_walk_memory(w, w->pass->stage->last_kernel, DTS_AT_END, DTS_MEMORY_TEMPORARY, -w->gradient_B);
     w->gradient_B = 0;
-    if (has_parameters(o)) {
+    if (dts_operator_has_parameters(o)) {
         first = first == DTS_NO_ID ? w->pass->stage->last_kernel : first;
         accumulate_gradients(w, o, layer);
         dts_sync_gradient(w->pass->sync, dts_operator_set(w->b->plan, o), o->parameters, DTS_PARAMETER_TENSORS,
@@ -436,17 +371,14 @@ static void backward_weight(walk *w, dts_part part, size_t index, int32_t layer,
     }
 }
 
-bool dts_operator_splits(const dts_operator *o) {
-    return o->kind == DTS_OPERATOR_GEMM && o->weight && !o->constant;
-}
-
 /* First operator of the run of selectively repeated operators before index; casts of weights may stand among them. */
 static size_t repeated_run_start(const dts_builder *b, dts_part part, size_t index) {
     const dts_operator *items = b->work[part].operators.items;
     size_t first = index;
-    while (index > 0 && (dts_operator_repeats(b->plan, &items[index - 1]) || has_copy(b->plan, &items[index - 1]))) {
+    while (index > 0 &&
+           (dts_operator_repeats(b->plan, &items[index - 1]) || dts_operator_has_copy(b->plan, &items[index - 1]))) {
         index--;
-        first = has_copy(b->plan, &items[index]) ? first : index;
+        first = dts_operator_has_copy(b->plan, &items[index]) ? first : index;
     }
     return first;
 }

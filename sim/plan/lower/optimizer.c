@@ -339,16 +339,6 @@ void dts_build_microbatch_clip(dts_builder *b, dts_stage *stage) {
     free_gradient_copies(b, stage);
 }
 
-dts_id dts_build_step_wait(dts_builder *b, dts_stage *stage, dts_id after, const char *name) {
-    dts_task_info info = {
-        .role = DTS_ROLE_OPTIMIZER, .microbatch = -1, .layer = -1, .device = stage->device, .name = name};
-    dts_id wait = dts_build_task(b, stage->compute, 0, &info);
-    dts_graph_depend(b->graph, wait, after);
-    dts_graph_depend(b->graph, wait, stage->last_host);
-    stage->last_kernel = wait;
-    return wait;
-}
-
 /* Returns when the stage's share is updated. */
 static dts_id add_step(dts_builder *b, dts_stage *stage) {
     step_size size = size_of_step(b, stage);

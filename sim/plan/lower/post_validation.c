@@ -18,6 +18,16 @@
  *     @16c5660, megatron/optimizer/optimizer.py (pre_step, post_validation); weight_grad_store.py @47c2c7a (clear). */
 #include "plan/lower/builder.h"
 
+dts_id dts_build_step_wait(dts_builder *b, dts_stage *stage, dts_id after, const char *name) {
+    dts_task_info info = {
+        .role = DTS_ROLE_OPTIMIZER, .microbatch = -1, .layer = -1, .device = stage->device, .name = name};
+    dts_id wait = dts_build_task(b, stage->compute, 0, &info);
+    dts_graph_depend(b->graph, wait, after);
+    dts_graph_depend(b->graph, wait, stage->last_host);
+    stage->last_kernel = wait;
+    return wait;
+}
+
 dts_id dts_build_begin(dts_builder *b, dts_stage *stage, int64_t row) {
     dts_task_info info = {.role = DTS_ROLE_HOST,
                           .microbatch = -1,

@@ -139,3 +139,13 @@ dts_status dts_lower_profile(const dts_plan *plan, dts_schedule_shape *shape, dt
     dts_arena_free(scratch);
     return status;
 }
+
+dts_status dts_lower_plan(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag) {
+    dts_schedule_shape times = {0};
+    dts_status status = dts_plan_prepare(job, arena, out, diag);
+    if (status != DTS_OK || !dts_plan_measures_passes(out, out->method)) {
+        return status;
+    }
+    status = dts_lower_profile(out, &times, diag);
+    return status == DTS_OK ? dts_plan_order(out, &times, arena, diag) : status;
+}

@@ -10,11 +10,6 @@
 #include "base/array.h"
 #include "plan/lower/soap_inside.h"
 
-uint32_t dts_soap_streams(const dts_soap_problem *problem) {
-    uint32_t nodes = problem->devices / problem->devices_per_node;
-    return 3 * problem->devices + 2 * nodes * problem->lanes_per_node;
-}
-
 static uint32_t compute_stream(uint32_t device) {
     return 3 * device;
 }

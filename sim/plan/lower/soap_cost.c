@@ -6,6 +6,11 @@
 #include "plan/lower/builder.h"
 #include "plan/lower/soap_inside.h"
 
+uint32_t dts_soap_streams(const dts_soap_problem *problem) {
+    uint32_t nodes = problem->devices / problem->devices_per_node;
+    return 3 * problem->devices + 2 * nodes * problem->lanes_per_node;
+}
+
 dts_status dts_soap_lowering_new(const dts_soap_problem *problem, dts_soap_lowering **out, dts_diag *diag) {
     *out = NULL;
     dts_soap_lowering *l = calloc(1, sizeof *l);

@@ -81,7 +81,7 @@ static bool add_chunk(dts_gradient_sync *sync, int64_t stage) {
         sync->units[stage][i].gather = DTS_NO_ID;
     }
     if (sync->linears != NULL) {
-        return dts_linear_units_add(sync, stage);
+        return true; /* linear_units.c fills it */
     }
     for (int64_t i = 0; i < chunk->layers; i++) {
         unit_add(&sync->units[stage][i + chunk->embedding], dts_layer_work(b, chunk->first_layer + i));
@@ -100,7 +100,7 @@ bool dts_units_new(dts_gradient_sync *sync, int64_t first_chunk, int64_t last_ch
     const dts_plan *plan = b->plan;
     sync->units = dts_arena_array(b->arena, (size_t)plan->stages, sizeof *sync->units);
     sync->roots = dts_arena_array(b->arena, (size_t)plan->stages, sizeof *sync->roots);
-    if (sync->units == NULL || sync->roots == NULL || !dts_linear_units_new(sync)) {
+    if (sync->units == NULL || sync->roots == NULL) {
         return false;
     }
     for (int64_t v = first_chunk; v <= last_chunk; v++) {

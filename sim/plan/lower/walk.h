@@ -67,7 +67,7 @@ double dts_graph_pool_B(const dts_plan *plan, const dts_part_work *work, double 
 /* Layers by which copies of activations may lag behind a chunk's forward or run ahead of its backward (offload.c). */
 int64_t dts_offload_ahead(const dts_plan *plan, const dts_chunk *chunk);
 
-/* What task does to the memory of the pass's stage; nothing for DTS_NO_ID (operators.c). */
+/* What task does to the memory of the pass's stage; nothing for DTS_NO_ID (walk.c). */
 void dts_walk_memory(dts_walk *w, dts_id task, dts_memory_moment moment, dts_memory_category category, double bytes);
 
 /* The temporary that nobody takes any more. */
@@ -77,6 +77,10 @@ void dts_walk_drop_handed(dts_walk *w);
 void dts_walk_drop_casts(dts_walk *w, dts_part part);
 /* The outputs that a training loop has held (dts_held_outputs_B) go. */
 void dts_walk_drop_outputs(dts_walk *w);
+/* Has an operator parameters that are trained? */
+bool dts_operator_has_parameters(const dts_operator *o);
+/* Does an operator cast a weight whose copy is still there in backward? */
+bool dts_operator_has_copy(const dts_plan *plan, const dts_operator *o);
 /* Is this operator's forward repeated in backward by selective recomputation? */
 bool dts_operator_repeats(const dts_plan *plan, const dts_operator *o);
 

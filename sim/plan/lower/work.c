@@ -10,21 +10,6 @@
 
 #include "plan/lower/walk.h"
 
-static double product_s(const dts_builder *b, const dts_operator *o, int64_t m, int64_t n, int64_t k,
-                        dts_product product, bool *timed) {
-    const bool of_weight = product == DTS_PRODUCT_OF_WEIGHT;
-    const dts_numeric format = dts_plan_product_format(b->plan, o, of_weight);
-    dts_gemm_shape shape = {.batch = o->batch, .m = m, .n = n, .k = k, .weight_gradient = of_weight};
-    shape.timed = timed;
-    shape.factor = dts_plan_product_factor(b->plan, o, product != DTS_PRODUCT_FORWARD);
-    return b->slowest * dts_gpu_gemm_s(&b->plan->job.cluster->gpu, format, &shape);
-}
-
-double dts_build_gemm_s(const dts_builder *b, const dts_operator *o, int64_t m, int64_t n, int64_t k,
-                        dts_product product) {
-    return product_s(b, o, m, n, k, product, NULL);
-}
-
 /* Time of kernels that together move bytes: each pays the floor of a small kernel. */
 static double memory_s(const dts_builder *b, double bytes, int kernels) {
     return kernels <= 0 ? 0 : kernels * dts_gpu_memory_s(&b->plan->job.cluster->gpu, bytes / kernels);
@@ -66,9 +51,9 @@ static void expert_times(const dts_builder *b, const dts_operator *o, dts_operat
 static void gemm_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {
     double flops = dts_operator_flops(o);
     t->forward_flops = flops;
-    t->forward_s = product_s(b, o, o->m, o->n, o->k, DTS_PRODUCT_FORWARD, &t->forward_timed) +
+    t->forward_s = dts_build_gemm_s(b, o, o->m, o->n, o->k, DTS_PRODUCT_FORWARD, &t->forward_timed) +
                    memory_s(b, o->forward_B, o->forward_kernels - 1);
-    double of_a = product_s(b, o, o->m, o->k, o->n, DTS_PRODUCT_OF_INPUT, &t->backward_input_timed);
+    double of_a = dts_build_gemm_s(b, o, o->m, o->k, o->n, DTS_PRODUCT_OF_INPUT, &t->backward_input_timed);
     /* kernels beyond the two products (the bias gradient's reduction, casts) move backward_B bytes */
     int extra = o->backward_kernels - 2;
     if (o->constant) {
@@ -77,55 +62,20 @@ static void gemm_times(const dts_builder *b, const dts_operator *o, dts_operator
         t->backward_input_flops = flops;
     } else if (o->weight) {
         t->backward_input_s = of_a;
-        t->backward_weight_s = product_s(b, o, o->k, o->n, o->m, DTS_PRODUCT_OF_WEIGHT, &t->backward_weight_timed) +
-                               memory_s(b, o->backward_B, extra);
+        t->backward_weight_s =
+            dts_build_gemm_s(b, o, o->k, o->n, o->m, DTS_PRODUCT_OF_WEIGHT, &t->backward_weight_timed) +
+            memory_s(b, o->backward_B, extra);
         t->backward_input_kernels = 1;
         t->backward_weight_kernels = 1 + (extra > 0 ? extra : 0);
         t->backward_input_flops = flops;
         t->backward_weight_flops = flops;
     } else {
-        t->backward_input_s = of_a + product_s(b, o, o->k, o->n, o->m, DTS_PRODUCT_OF_INPUT, &t->backward_input_timed) +
+        t->backward_input_s = of_a +
+                              dts_build_gemm_s(b, o, o->k, o->n, o->m, DTS_PRODUCT_OF_INPUT, &t->backward_input_timed) +
                               memory_s(b, o->backward_B, extra);
         t->backward_input_kernels = 2 + (extra > 0 ? extra : 0);
         t->backward_input_flops = 2 * flops;
     }
-}
-
-/* Rate of the stack's kernel over FlashAttention-2's, by the width of heads. */
-static double flash_speed_of(const dts_stack *stack, int64_t head_dim) {
-    const double wide = fmin(fmax((double)(head_dim - 64) / 64, 0), 1);
-    const double narrow = stack->flash_narrow_speed > 0 ? stack->flash_narrow_speed : stack->flash_speed;
-    return wide * stack->flash_speed + (1 - wide) * narrow;
-}
-
-/* Rate of cuDNN's kernel over those of the profile, */
-static double cudnn_of(const dts_flash_profile *flash, const dts_attention_shape *shape) {
-    if (shape->head_dim <= 64) {
-        return flash->cudnn_half;
-    }
-    return shape->backward && flash->cudnn_backward > 0 ? flash->cudnn_backward : flash->cudnn;
-}
-
-/* … and that of AITER's; 0: it has none. */
-static double aiter_of(const dts_stack *stack, const dts_flash_profile *flash, const dts_attention_shape *shape) {
-    if (!stack->aiter_attention || shape->head_dim <= 64) {
-        return 0;
-    }
-    return shape->backward && flash->aiter_backward > 0 ? flash->aiter_backward : flash->aiter;
-}
-
-double dts_build_attention_s(const dts_builder *b, const dts_attention_shape *shape) {
-    const dts_gpu *gpu = &b->plan->job.cluster->gpu;
-    const dts_stack *stack = b->plan->job.stack;
-    const double aiter = aiter_of(stack, &gpu->flash, shape);
-    const double vendor = aiter > 0 ? aiter : stack->cudnn_attention ? cudnn_of(&gpu->flash, shape) : 0;
-    const double own = stack->flash_speed < 1 ? 1 : gpu->flash.lasting; /* half the rate meets no limit of power */
-    const double flash_speed = flash_speed_of(stack, shape->head_dim);
-    dts_attention_shape kernel = *shape;
-    const double narrow = shape->backward ? gpu->flash.narrow_backward : gpu->flash.narrow_forward;
-    kernel.speed = flash_speed * (vendor > 0 ? vendor : own) * (shape->narrow ? narrow : 1);
-    kernel.other = shape->narrow || flash_speed != 1 || (vendor > 0 && vendor != 1);
-    return b->slowest * dts_gpu_attention_s(gpu, b->plan->storage.compute, &kernel);
 }
 
 static void attention_times(const dts_builder *b, const dts_operator *o, dts_operator_times *t) {
@@ -310,7 +260,7 @@ dts_status dts_build_work(dts_builder *b) {
         const dts_recompute *recompute = &b->plan->job.training->recompute;
         if (dts_part_is_layer((dts_part)part) && recompute->kind == DTS_RECOMPUTE_SELECTIVE) {
             if (recompute->modules != 0) {
-                dts_recompute_modules(b->plan, (dts_part)part, work);
+                dts_recompute_modules(b->plan, (dts_part)part, &work->operators);
             } else if (b->plan->job.stack->selective == DTS_SELECTIVE_OPERATORS) {
                 keep_every_second_product(b->plan, work);
             }
@@ -391,22 +341,6 @@ dts_timed_kernels dts_build_timed(const dts_builder *b) {
     return out;
 }
 
-double dts_held_outputs_B(const dts_builder *b, const dts_pass *pass) {
-    const dts_operators *head = &b->work[DTS_PART_HEAD].operators;
-    bool holds =
-        b->plan->job.model->loss == DTS_LOSS_SUM && b->plan->pipeline == 1 && pass->chunk->head && !pass->outputs_only;
-    return holds ? head->items[head->count - 1].saved_B : 0;
-}
-
-size_t dts_head_outputs(const dts_part_work *head) {
-    const dts_operators *operators = &head->operators;
-    size_t count = operators->count;
-    while (count > 1 && operators->items[count - 1].kind != DTS_OPERATOR_GEMM) {
-        count--; /* the last product makes the logits */
-    }
-    return count;
-}
-
 double dts_logits_B(const dts_part_work *head) {
     return head->operators.items[dts_head_outputs(head) - 1].output_B;
 }
@@ -424,18 +358,6 @@ double dts_stage_parameters(const dts_stage *stage) {
 
 double dts_stage_frozen(const dts_stage *stage) {
     return stage->held.frozen[DTS_SET_COMMON] + stage->held.frozen[DTS_SET_EXPERTS];
-}
-
-dts_parameter_set dts_operator_set(const dts_plan *plan, const dts_operator *o) {
-    return o->experts && dts_plan_experts_apart(plan) ? DTS_SET_EXPERTS : DTS_SET_COMMON;
-}
-
-int64_t dts_operator_tensors(const dts_plan *plan, const dts_operator *o) {
-    return o->experts && plan->job.stack->experts != DTS_EXPERTS_GROUPED && o->batch > 1 ? o->batch : 1;
-}
-
-const dts_part_work *dts_layer_work(const dts_builder *b, int64_t layer) {
-    return &b->work[dts_model_layer_part(b->plan->job.model, layer)];
 }
 
 static void count_part(dts_held *held, const dts_part_work *work) {

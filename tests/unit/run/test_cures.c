@@ -1,6 +1,7 @@
 /* What is said to help does, when a user types it. */
 #include "simulate.h"
 
+#include "run/cures.h"
 #include "run/verdict.h"
 
 #define LLAMA(cluster, batch, parallelism) \
@@ -11,9 +12,28 @@
 static const char *const fsdp =
     LLAMA("{profile: dgx-h100, nodes: 1}", "global_batch: 8, micro_batch: 1", "{data_parallel: fsdp}");
 
+static dts_result *cured_with(const dts_cure_options *options, const char *text, const char *settings) {
+    static const char *const roots[] = {"."};
+    const dts_profile_paths profiles = {.roots = roots, .count = 1};
+    char copy[LONGEST_SETTINGS];
+    snprintf(copy, sizeof copy, "%s", settings);
+    dts_override overrides[MOST_OVERRIDES];
+    const size_t count = split_settings(copy, overrides);
+    dts_diag *diag = dts_diag_new();
+    dts_scenario *scenario = NULL;
+    dts_result *result = NULL;
+    dts_status status = dts_scenario_parse(text, strlen(text), "test", overrides, count, &profiles, &scenario, diag);
+    status = status == DTS_OK ? dts_run(scenario, NULL, &result, diag) : status;
+    if (status == DTS_OK && dts_needs_cure(result)) {
+        status = dts_find_cures(dts_scenario_get(scenario), options, result, diag);
+    }
+    dts_scenario_free(scenario);
+    assert_ok(status, diag);
+    return result;
+}
+
 static dts_result *cured(const char *text, const char *settings) {
-    const dts_run_options options = {.cures = true};
-    return simulate_with(&options, NULL, text, settings, DTS_OK, NULL);
+    return cured_with(NULL, text, settings);
 }
 
 /* Every change, typed behind what was typed before, gives what it was said to give. */
@@ -298,8 +318,8 @@ static void the_nearest_is_told_where_nothing_suffices(void **state) {
     assert_true(r->cures[0].needed_gib > r->capacity_gib && r->cures_tried > 10);
     assert_null(r->look_further); /* whoever asked has not said how a command would name it */
     dts_result_free(r);
-    const dts_run_options options = {.cures = true, .named = "here.yaml --set cluster.gpu.memory=4GiB"};
-    dts_result *further = simulate_with(&options, NULL, fsdp, "cluster.gpu.memory=4GiB", DTS_OK, NULL);
+    const dts_cure_options options = {.named = "here.yaml --set cluster.gpu.memory=4GiB"};
+    dts_result *further = cured_with(&options, fsdp, "cluster.gpu.memory=4GiB");
     assert_string_equal(further->look_further, "dtsim search here.yaml --set cluster.gpu.memory=4GiB");
     dts_result_free(further);
 }
@@ -325,8 +345,8 @@ static void what_is_sure_comes_first(void **state) {
     const double rooms[] = {0, 1.12}; /* full recomputation leaves less */
     bool doubted[2] = {false, false};
     for (size_t i = 0; i < 2; i++) {
-        const dts_run_options options = {.cures = true, .sure_room = rooms[i]};
-        dts_result *r = simulate_with(&options, NULL, fsdp, settings, DTS_OK, NULL);
+        const dts_cure_options options = {.sure_room = rooms[i]};
+        dts_result *r = cured_with(&options, fsdp, settings);
         assert_int_equal(r->cure_count, MANY);
         for (size_t k = 0; k < r->cure_count; k++) {
             print_message("%s: room %.3f\n", r->cures[k].change, r->cures[k].room);

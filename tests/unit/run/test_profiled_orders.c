@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "plan/lower/profile.h"
 #include "simulate.h"
 
 /* The 6.2B model of Zero Bubble (arXiv 2401.10241), whose first and last stage have a layer less, in a microbatch of
@@ -37,7 +38,7 @@ static void plan_text(const char *text, const char *settings, planned *out) {
     out->job = dts_scenario_job(dts_scenario_get(out->scenario));
     out->arena = dts_arena_new(DTS_ARENA_UNLIMITED);
     diag = dts_diag_new();
-    assert_ok(dts_plan_make(&out->job, out->arena, &out->plan, diag), diag);
+    assert_ok(dts_lower_plan(&out->job, out->arena, &out->plan, diag), diag);
 }
 
 static void planned_free(planned *p) {

@@ -2,6 +2,7 @@
  * collective that follows. */
 #include "engine/simulate.h"
 #include "plan/lower/lower.h"
+#include "plan/lower/profile.h"
 #include "simulate.h"
 
 static const char text[] =
@@ -43,7 +44,7 @@ static void the_host_is_held_up_where_it_asks(void **state) {
     dts_diag *diag = dts_diag_new();
     dts_arena *arena = dts_arena_new(DTS_ARENA_UNLIMITED);
     dts_plan plan;
-    assert_int_equal(dts_plan_make(&job, arena, &plan, diag), DTS_OK);
+    assert_int_equal(dts_lower_plan(&job, arena, &plan, diag), DTS_OK);
     dts_lowered plain;
     dts_lower_options options = {.detail = DTS_DETAIL_KERNEL};
     assert_int_equal(dts_lower(&plan, &options, arena, &plain, diag), DTS_OK);

@@ -18,7 +18,6 @@
 #include <string.h>
 
 #include "plan/internal.h"
-#include "plan/lower/builder.h"
 
 /* The input that stays: what the module's first operator keeps of it, what the norm before it has made, or a tensor
  * that an operator before it keeps anyway. */
@@ -71,27 +70,27 @@ static bool keeps(const dts_operator *o) {
 }
 
 /* What stays for the module's backward is counted before it, or, where it is the first of the layer, behind it. */
-static void keep_input(dts_part_work *work, size_t first, size_t last, double bytes) {
-    dts_operator *items = work->operators.items;
+static void keep_input(dts_operators *operators, size_t first, size_t last, double bytes) {
+    dts_operator *items = operators->items;
     size_t keeper = first;
     while (keeper > 0 && !keeps(&items[keeper - 1])) {
         keeper--;
     }
     if (keeper > 0) {
         hand_over(&items[first], &items[keeper - 1], bytes);
-    } else if (last + 1 < work->operators.count) {
+    } else if (last + 1 < operators->count) {
         hand_over(&items[first], &items[last + 1], bytes);
     }
 }
 
 /* The operator that reads the module's output is the next that keeps something; casts between them are repeated. */
-static size_t let_go(dts_part_work *work, size_t last) {
-    dts_operator *items = work->operators.items;
+static size_t let_go(dts_operators *operators, size_t last) {
+    dts_operator *items = operators->items;
     size_t reader = last + 1;
-    while (reader < work->operators.count && !items[reader].weight && items[reader].kind == DTS_OPERATOR_MEMORY) {
+    while (reader < operators->count && !items[reader].weight && items[reader].kind == DTS_OPERATOR_MEMORY) {
         reader++;
     }
-    if (reader == work->operators.count) {
+    if (reader == operators->count) {
         return last;
     }
     double read_B = fmin(items[reader].saved_B - items[reader].others_B, items[reader].input_B);
@@ -103,15 +102,15 @@ static size_t let_go(dts_part_work *work, size_t last) {
 }
 
 /* Is it there? */
-static bool repeat_module(dts_part_work *work, const module_form *form) {
-    dts_operator *items = work->operators.items;
-    const size_t count = work->operators.count;
-    size_t after = form->after == NULL ? 0 : find(&work->operators, form->after, 0) + 1;
-    size_t first = form->first == NULL ? after : find(&work->operators, form->first, after);
+static bool repeat_module(dts_operators *operators, const module_form *form) {
+    dts_operator *items = operators->items;
+    const size_t count = operators->count;
+    size_t after = form->after == NULL ? 0 : find(operators, form->after, 0) + 1;
+    size_t first = form->first == NULL ? after : find(operators, form->first, after);
     if (first >= count) {
         return false;
     }
-    size_t last = form->last == NULL ? count - 1 : find(&work->operators, form->last, first);
+    size_t last = form->last == NULL ? count - 1 : find(operators, form->last, first);
     while (form->last == NULL && last > first && strncmp(items[last].name, "mlp_", 4) == 0) {
         last--; /* the residual sum is none of the experts' */
     }
@@ -120,7 +119,7 @@ static bool repeat_module(dts_part_work *work, const module_form *form) {
     }
     dts_operator *norm = form->input == STAYS_NORM ? &items[first - 1] : NULL;
     const double own_B = form->input == STAYS_OWN ? fmin(items[first].saved_B, items[first].input_B) : 0;
-    last = form->lets_go ? let_go(work, last) : last;
+    last = form->lets_go ? let_go(operators, last) : last;
     for (size_t i = first; i <= last; i++) {
         items[i].recomputed_selectively = !items[i].casts_weight;
     }
@@ -128,16 +127,16 @@ static bool repeat_module(dts_part_work *work, const module_form *form) {
         norm->saved_B += norm->output_B;
         norm->others_B += norm->output_B;
     }
-    keep_input(work, first, last, own_B);
+    keep_input(operators, first, last, own_B);
     return true;
 }
 
-int64_t dts_recompute_modules(const dts_plan *plan, dts_part part, dts_part_work *work) {
+int64_t dts_recompute_modules(const dts_plan *plan, dts_part part, dts_operators *operators) {
     const int64_t modules = plan->job.training->recompute.modules;
     const bool experts = dts_part_has_experts(part);
     int64_t found = 0;
-    for (size_t i = 0; i < work->operators.count; i++) {
-        dts_operator *o = &work->operators.items[i];
+    for (size_t i = 0; i < operators->count; i++) {
+        dts_operator *o = &operators->items[i];
         found |= o->recomputed_selectively ? 1 << DTS_MODULE_CORE_ATTENTION : 0;
         o->recomputed_selectively &= (modules >> DTS_MODULE_CORE_ATTENTION & 1) != 0;
     }
@@ -147,7 +146,7 @@ int64_t dts_recompute_modules(const dts_plan *plan, dts_part part, dts_part_work
         for (int form = 0; form < FORMS_MOST && (modules >> module & 1) != 0 && !elsewhere; form++) {
             const bool is_form = forms[module][form].last != NULL || (module == DTS_MODULE_MOE && form == 0);
             const bool other = module == DTS_MODULE_MLP && there;
-            there = (is_form && !other && repeat_module(work, &forms[module][form])) || there;
+            there = (is_form && !other && repeat_module(operators, &forms[module][form])) || there;
         }
         found |= there ? (int64_t)1 << module : 0;
     }
@@ -164,10 +163,10 @@ static dts_status find_modules(const dts_plan *plan, dts_arena *arena, int64_t *
     }
     dts_status status = DTS_OK;
     for (int part = 0; part < DTS_PART_COUNT && status == DTS_OK; part++) {
-        dts_part_work work = {0};
+        dts_operators operators = {0};
         if (there[part] && dts_part_is_layer((dts_part)part)) {
-            status = dts_model_operators(model, (dts_part)part, &execution, arena, &work.operators, diag);
-            *found |= status == DTS_OK ? dts_recompute_modules(plan, (dts_part)part, &work) : 0;
+            status = dts_model_operators(model, (dts_part)part, &execution, arena, &operators, diag);
+            *found |= status == DTS_OK ? dts_recompute_modules(plan, (dts_part)part, &operators) : 0;
         }
     }
     return status;
