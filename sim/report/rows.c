@@ -139,7 +139,7 @@ void dts_awaited_text(const dts_result *result, dts_text *out) {
         awaited_s += result->communication[i].awaited_s;
     }
     if (awaited_s > 0) {
-        dts_text_add(out, "and waits for those of other stages, behind whose step it ends: ");
+        dts_text_add(out, "and waits for those of other GPUs, which end the iteration: ");
         dts_format_time(awaited_s, out);
     }
 }

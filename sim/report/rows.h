@@ -25,7 +25,7 @@ void dts_stage_layers(const dts_stage_row *row, dts_text *out);
 /* The bubble of all stages beside that of the GPU on the critical path: two sizes that are easily taken for one. */
 void dts_stage_mean(const dts_result *result, dts_text *out);
 
-/* What its GPU waits for transfers of other stages; empty: it does not. */
+/* What its GPU waits for transfers of other GPUs; empty: it does not. */
 void dts_awaited_text(const dts_result *result, dts_text *out);
 
 /* "9.1 to 12 s": where the iteration time likely lies, in one unit; result->likely must be known. */

@@ -29,7 +29,7 @@ typedef struct dts_communication_row {
     double bytes;              /* payload per iteration on one GPU */
     int64_t count;             /* operations per iteration on one GPU */
     double total_s, exposed_s; /* that the GPU waits for, of total_s */
-    double awaited_s;          /* that it waits for transfers of other stages, behind whose step it ends */
+    double awaited_s;          /* that it waits for transfers of other GPUs: of other stages, or slower replicas */
 } dts_communication_row;
 
 typedef struct dts_chunk_row {
