@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "interop/inside.h"
-#include "plan/lower/profile.h"
+#include "plan/lower/measured_passes.h"
 
 typedef struct exporter {
     const dts_launcher *launcher;

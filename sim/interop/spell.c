@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "interop/inside.h"
-#include "plan/lower/profile.h"
+#include "plan/lower/measured_passes.h"
 
 static const dts_mapping environment[] = {
     OUT("stack.allocator.expandable=true", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"),

@@ -1,10 +1,10 @@
 /* What helps is tried, not guessed: changes that users make against too little memory, alone and together
- * (run/cure_trials.c), are simulated before they are told. A plan that does not fit takes a first look at each
- * (run/screen.h), and those that are told of are simulated in full. Retries of the allocator show kernel by kernel
+ * (run/cure_levers.c), are simulated before they are told. A plan that does not fit takes a first look at each
+ * (run/coarse_run.h), and those that are told of are simulated in full. Retries of the allocator show kernel by kernel
  * only, where many microbatches take long: a few of them show which changes have none and are faster than as many of
  * the plan itself, and the fastest of those are simulated in full.
  *
- * The bound: a budget of tasks that follows from the run itself (run/cure_tries.h), and within it at most
+ * The bound: a budget of tasks that follows from the run itself (run/cure_runs.h), and within it at most
  * DTS_TRIALS_MOST first looks, fewer since a ladder is climbed only until a step suffices, and WHOLE_MOST simulations
  * in full, one more for the nearest where none suffices. What costs no time is tried first, so that a small budget
  * suffices for it. Those in full include trials whose memory a first look only guesses. What would take more is told
@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "run/cure_tries.h"
+#include "run/cure_runs.h"
 #include "run/verdict.h"
 
 enum { TOLD_MOST = 3, ROUND = 6, WHOLE_MOST = 18 };

@@ -18,9 +18,10 @@
  *   no stream is given more to do in a round than it has time for: it would fall behind for ever
  *   a round frees what it allocates
  *   no device waits for launches that come earlier with every round: its host gets ahead of it
- *   no task falls behind, and nothing that is ahead matters for the rest (pace.c)
+ *   no task falls behind, and nothing that is ahead matters for the rest (steady_proof.c)
  * The smallest u is taken for which this holds. Else it is tried again with half as many microbatches more, or with one
- * round more where only two lengths are missing that agree (3 of pace.c), and at last all of them are simulated.
+ * round more where only two lengths are missing that agree (3 of steady_proof.c), and at last all of them are
+ * simulated.
  *
  * [1] Baccelli, Cohen, Olsder, Quadrat, "Synchronization and Linearity", 1992, section 3.7. */
 #include <math.h>

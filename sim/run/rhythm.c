@@ -170,7 +170,7 @@ static work work_of_microbatches(const dts_rhythm *r, size_t device) {
 }
 
 /* The same kernels, whose times may still settle: a kernel beside a transfer takes longer, and so does one that waits
- * in turn for its part of a link. Whether they do is seen task by task (pace.c). */
+ * in turn for its part of a link. Whether they do is seen task by task (steady_proof.c). */
 static bool is_same_work(work a, work b) {
     static const double settling = 1e-4;
     return a.kernels == b.kernels && fabs((double)(a.busy - b.busy)) <= settling * (double)b.busy;

@@ -31,7 +31,7 @@ struct dts_rhythm {
     bool nearly;              /* it goes on if fewer microbatches agree, and there were none */
     double flops;             /* of a round, all stages of one row */
     size_t devices;
-    uint32_t *position; /* [task] on its stream (pace.c) */
+    uint32_t *position; /* [task] on its stream (steady_proof.c) */
     uint8_t *pace;      /* [task] */
     bool *meets;        /* [task] a transfer of the round or behind it that may meet another (crossing.c) */
 };
@@ -56,13 +56,13 @@ static inline bool dts_rhythm_is_behind(const dts_rhythm *r, dts_id task) {
     return task > dts_rhythm_span(r, task)->until;
 }
 
-/* Will all that follows be as the round is (pace.c)? */
+/* Will all that follows be as the round is (steady_proof.c)? */
 bool dts_rhythm_goes_on(dts_rhythm *r);
 
 /* Fills in meets; false: memory ran out. */
 bool dts_rhythm_find_meetings(dts_rhythm *r);
 
-/* Are there kernels of a device that come earlier in every round, against its last (pace.c)? */
+/* Are there kernels of a device that come earlier in every round, against its last (steady_proof.c)? */
 bool dts_rhythm_moves(const dts_rhythm *r, size_t device);
 
 /* Rounds that were not simulated: k of (1) in fold.c. */

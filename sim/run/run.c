@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "plan/lower/profile.h"
+#include "plan/lower/measured_passes.h"
 #include "run/fold.h"
 #include "run/measure.h"
 #include "run/ranks.h"
-#include "run/silent.h"
-#include "run/simulated.h"
+#include "run/simulate_plan.h"
+#include "run/unused_keys.h"
 #include "run/verdict.h"
 #include "run/warnings.h"
 #include "run/whole_run.h"

@@ -5,9 +5,9 @@
 #include <math.h>
 
 #include "run/alignment.h"
-#include "run/timed.h"
+#include "run/fp32_fallback.h"
+#include "run/measured_share.h"
 #include "run/verdict.h"
-#include "run/wide.h"
 
 static void warn(dts_result *result, const char *text) {
     if (text != NULL) {

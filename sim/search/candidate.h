@@ -78,7 +78,7 @@ void dts_candidate_apply(const dts_candidate *candidate, const dts_scenario_valu
  * of its own (parallelism.schedule names a file), which no candidate says. */
 bool dts_candidate_of(const dts_scenario_values *base, dts_stage_list *stages, dts_candidate *out);
 
-/* Is the candidate the same plan in the other order of ranks (twins.c)? */
+/* Is the candidate the same plan in the other order of ranks (rank_order_twins.c)? */
 bool dts_candidate_has_twin(const dts_candidate *candidate, const dts_scenario_values *base);
 
 /* "tensor 8 · pipeline 4 × 2 (interleaved-1f1b) · zero1 16 · micro 1 · recompute selective" */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/lower/profile.h"
+#include "plan/lower/measured_passes.h"
 #include "search/layouts.h"
 #include "search/stage_dp.h"
 

@@ -9,7 +9,7 @@
  * must pass the stages before, and the last backward the same stages again. */
 #include <math.h>
 
-#include "search/case.h"
+#include "search/candidate_costs.h"
 
 static dts_case_offloads offloads_of(const dts_case *k, const dts_rank_class *c) {
     dts_case_offloads o = {.resident = dts_case_resident_of(k, c)};

@@ -18,11 +18,11 @@
  * The order of the schedule is the order of the stream in which memory is counted, so that no simulation needs less
  * (tests/property/test_search.c).
  *
- * [1] plan/lower/states.c. [2] plan/lower/kept.c. [3] plan/lower/step_memory.c. */
+ * [1] plan/lower/states.c. [2] plan/lower/pipeline_buffers.c. [3] plan/lower/step_memory.c. */
 #include <math.h>
 
 #include "plan/lower/states.h"
-#include "search/case.h"
+#include "search/candidate_costs.h"
 
 bool dts_case_defers_reduction(const dts_case *k) {
     return k->kind == DTS_DP_FSDP && dts_plan_reduces_each_step(k->plan) && k->microbatches > 1;

@@ -16,7 +16,7 @@
  * left to simulation. */
 #include <math.h>
 
-#include "search/case.h"
+#include "search/candidate_costs.h"
 
 /* ---- passes ---------------------------------------------------------------------------------------------------------
  */

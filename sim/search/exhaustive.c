@@ -1,6 +1,6 @@
 /* Best first: candidates are simulated in the order of the closed form until the number of simulations is used up or
  * until no other can be better, because its bound is not. Where there are more than may be simulated, coarse simulation
- * chooses (screening.c). */
+ * chooses (coarse_selection.c). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

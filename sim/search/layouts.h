@@ -4,8 +4,8 @@
 
 #include <pthread.h>
 
-#include "run/screen.h"
-#include "search/branches.h"
+#include "run/coarse_run.h"
+#include "search/pruning_notes.h"
 #include "search/search.h"
 
 /* The best candidates by a score, the smallest first; ties by the candidates' own order. */
@@ -63,8 +63,9 @@ struct dts_search_context {
     dts_block_cache **caches; /* that no simulation uses now; what they hold speeds up similar candidates */
     size_t cache_count;
     bool keeps_to_accepted; /* nothing else need be looked at: something accepted fits */
-    bool only_accepted;     /* what is simulated now is accepted, and compared with such only (accept.c) */
-    bool replays; /* what is simulated now is asked for its replay next: large plans get it at once (sure.c) */
+    bool only_accepted;     /* what is simulated now is accepted, and compared with such only (accepted_answer.c) */
+    bool
+        replays; /* what is simulated now is asked for its replay next: large plans get it at once (allocator_safe.c) */
 };
 
 /* Candidates of one family have the same schedule (or a single stage), share parameters in the same way, have tensor
@@ -94,8 +95,8 @@ dts_status dts_layouts_simulate(dts_search_context *c, const dts_ranked *candida
 /* Smaller is better; what does not fit comes behind, the less it lacks the better. */
 int dts_findings_compare(dts_objective objective, const dts_finding *a, const dts_finding *b);
 
-/* Looks at count candidates with coarse simulation (run/screen.h), several at a time, and adds them to those that have
- * been. Stops early when told to. */
+/* Looks at count candidates with coarse simulation (run/coarse_run.h), several at a time, and adds them to those that
+ * have been. Stops early when told to. */
 dts_status dts_layouts_screen(dts_search_context *c, const dts_ranked *candidates, size_t count, dts_diag *diag);
 
 /* Looks at up to most of a list's candidates and simulates in full those that may be the best by that. */
@@ -120,7 +121,8 @@ long dts_layouts_best(const dts_search_context *c);
 double dts_layouts_score(const dts_search_context *c, const dts_estimate *estimate);
 double dts_layouts_least(const dts_search_context *c, const dts_estimate *estimate);
 
-/* The scenario's own plan becomes a candidate unless the user's restrictions leave it out, and is simulated (own.c). */
+/* The scenario's own plan becomes a candidate unless the user's restrictions leave it out, and is simulated
+ * (own_plan.c). */
 void dts_layouts_find_own(dts_search_context *c);
 dts_status dts_layouts_simulate_own(dts_search_context *c, dts_diag *diag);
 
@@ -132,7 +134,7 @@ dts_candidate dts_layouts_settled(const dts_search_context *c, const dts_candida
  */
 double dts_layouts_least_fill(const dts_search_context *c, const dts_estimate *estimate);
 
-/* Where nothing fits: simulates what may lack least (nearest.c). */
+/* Where nothing fits: simulates what may lack least (nearest_to_fit.c). */
 dts_status dts_layouts_simulate_nearest(dts_search_context *c, dts_diag *diag);
 
 /* What baselines that do not fit lack, and the smallest change that lifts it (shortage.c). */
@@ -157,7 +159,7 @@ dts_status dts_layouts_admits(const dts_search_context *c, const dts_candidate *
 /* Of a list the first ones, up to most, that are accepted where only they count. */
 dts_status dts_layouts_keep_accepted(const dts_search_context *c, dts_top *list, size_t most, dts_diag *diag);
 
-/* Where the caching allocator may not serve the best plan: looks for the best that it does (sure.c). */
+/* Where the caching allocator may not serve the best plan: looks for the best that it does (allocator_safe.c). */
 dts_status dts_layouts_assure(dts_search_context *c, dts_diag *diag);
 
 /* Sorts the findings, counts what became of the other candidates, and compares closed form and simulation. */
@@ -171,7 +173,7 @@ dts_status dts_layouts_simulate_as_run(const dts_search_context *c, dts_finding 
 /* The scenario of a candidate as a search simulates it. */
 void dts_layouts_values(const dts_search_context *c, const dts_candidate *candidate, dts_scenario_values *out);
 
-/* Sets *out to the candidate's twin, whose simulation has the same result; false: it has none (twins.c). */
+/* Sets *out to the candidate's twin, whose simulation has the same result; false: it has none (rank_order_twins.c). */
 bool dts_layouts_twin(const dts_search_context *c, const dts_candidate *candidate, dts_candidate *out);
 /* The finding of a candidate's twin that has been simulated, once or again; NULL: there is none. */
 const dts_finding *dts_layouts_find_twin(const dts_search_context *c, const dts_candidate *candidate, bool again);

@@ -12,7 +12,7 @@
 #include <math.h>
 
 #include "plan/lower/costs.h"
-#include "plan/lower/profile.h"
+#include "plan/lower/measured_passes.h"
 
 typedef struct terms {
     double kept_B, repeat_s;

@@ -22,7 +22,7 @@ typedef struct dts_figures {
     double retry_share;            /* of the iteration, what the allocator's retries take, where they were simulated */
     double price_usd_per_hour;     /* 0: unknown */
     double usd_per_billion_tokens; /* 0: unknown, or it does not fit */
-    bool wide;                     /* fp32 though half precision was asked for (run/wide.h) */
+    bool wide;                     /* fp32 though half precision was asked for (run/fp32_fallback.h) */
     double goodput;                /* training's share of a run with failures and checkpoints (run/whole_run.h) */
     /* what a search goes on from, and no table shows */
     double tasks;                  /* of the simulation */

@@ -1,6 +1,6 @@
 #include "search/space.h"
 
-#include "plan/lower/profile.h"
+#include "plan/lower/measured_passes.h"
 #include "schedule/schedule.h"
 #include "search/levels.h"
 #include "search/modules.h"

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "search/axis.h"
-#include "search/frame.h"
+#include "search/layout_costs.h"
 
 enum { DTS_MOST_VALUES = 256 };
 

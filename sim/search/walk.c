@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "search/levels.h"
-#include "search/moments.h"
+#include "search/order_peaks.h"
 #include "search/space.h"
 
 enum { LAYOUTS = DTS_LAYOUT_V + 1, KINDS = DTS_DP_FSDP + 1 };
@@ -44,7 +44,7 @@ typedef struct walk {
     dts_block_costs costs;
     bool has_costs;
     uint8_t allowed[KINDS][DTS_OFFLOAD_LEVELS]; /* for these degrees, as far as asked */
-    bool both_orders; /* what is visited stands for its twin in the other order of ranks, too (twins.c) */
+    bool both_orders; /* what is visited stands for its twin in the other order of ranks, too (rank_order_twins.c) */
     basis bases[BASES];
     dts_moment_cache moments;
     dts_levels levels;

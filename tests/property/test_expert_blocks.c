@@ -7,7 +7,7 @@
 
 #include "draw.h"
 #include "plan/lower/lower.h"
-#include "plan/lower/profile.h"
+#include "plan/lower/measured_passes.h"
 
 /* The scenario of a seed; NULL: not a legal one. */
 static dts_scenario *scenario_of(uint64_t seed) {

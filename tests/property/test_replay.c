@@ -11,7 +11,7 @@
 
 #include "draw.h"
 #include "plan/lower/lower.h"
-#include "plan/lower/profile.h"
+#include "plan/lower/measured_passes.h"
 #include "run/requests.h"
 
 /* What the run had come to, for the message when it fails. */

@@ -20,7 +20,7 @@
 #include "draw.h"
 #include "engine/simulate.h"
 #include "plan/lower/lower.h"
-#include "plan/lower/profile.h"
+#include "plan/lower/measured_passes.h"
 #include "report/report.h"
 #include "simulate.h"
 

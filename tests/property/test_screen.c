@@ -1,5 +1,5 @@
-/* A first look (run/screen.h) is the physics of a run with fewer tasks: on random scenarios of every stack, with few
- * microbatches and with many, its time is that of all kernels wherever a block knows all that happens inside it
+/* A first look (run/coarse_run.h) is the physics of a run with fewer tasks: on random scenarios of every stack, with
+ * few microbatches and with many, its time is that of all kernels wherever a block knows all that happens inside it
  * (dts_coarse_leaves_out), and hardly longer anywhere: what is too long costs a search its answer.
  * DTSIM_PROPERTY_RUNS and DTSIM_PROPERTY_SEED as in test_scenarios.c. */
 #include <math.h>
@@ -7,8 +7,8 @@
 
 #include "draw.h"
 #include "plan/lower/lower.h"
-#include "plan/lower/profile.h"
-#include "run/screen.h"
+#include "plan/lower/measured_passes.h"
+#include "run/coarse_run.h"
 #include "simulate.h"
 
 static const char *const stacks[] = {

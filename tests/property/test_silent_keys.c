@@ -4,11 +4,11 @@
  *
  * tests/property/silent_keys.txt lists the bases in which keys of plans change nothing and are not warned about: KEY,
  * and the numbers of those bases. Each is a silence that nobody has looked into yet, so the list may only become
- * shorter: a key that is silent where it is not listed needs a rule in sim/run/silent.c, or an effect. An ordinary run
- * looks for new silences in a quarter of the bases for each key, or, where DTSIM_PROPERTY_RUNS asks for few, as under
- * sanitizers, in one of them, and at a third of the keys; DTSIM_THOROUGH=1 tries all values in all bases, a minute and
- * a half, and fails for lines that are out of date, too. With DTSIM_UPDATE=1 as well it writes the list anew: read the
- * difference. A new base goes to the end, as the others are known by their numbers. */
+ * shorter: a key that is silent where it is not listed needs a rule in sim/run/unused_keys.c, or an effect. An ordinary
+ * run looks for new silences in a quarter of the bases for each key, or, where DTSIM_PROPERTY_RUNS asks for few, as
+ * under sanitizers, in one of them, and at a third of the keys; DTSIM_THOROUGH=1 tries all values in all bases, a
+ * minute and a half, and fails for lines that are out of date, too. With DTSIM_UPDATE=1 as well it writes the list
+ * anew: read the difference. A new base goes to the end, as the others are known by their numbers. */
 #include <stdlib.h>
 
 #include "base/quantity.h"
@@ -238,7 +238,7 @@ static size_t compare_lists(const trial *t) {
         for (size_t b = 0; b < BASES; b++) {
             const bool grown = k->silent[b] && !k->listed[b], stale = t->thorough && k->listed[b] && !k->silent[b];
             if (grown) {
-                print_error("%s does nothing in base %zu, and nothing says so: see sim/run/silent.c\n", k->key, b);
+                print_error("%s does nothing in base %zu, and nothing says so: see sim/run/unused_keys.c\n", k->key, b);
             } else if (stale) {
                 print_error("%s is not silent in base %zu any more: shorten %s\n", k->key, b, list_path);
             }

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "bench.h"
+#include "run/coarse_run.h"
 #include "run/run.h"
-#include "run/screen.h"
 
 static const char scenario_text[] =
     "model: gpt3-175b\n"

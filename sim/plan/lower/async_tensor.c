@@ -32,8 +32,8 @@
  * [4] pytorch/pytorch, issue 149990. */
 #include <math.h>
 
+#include "plan/lower/chunk_pass.h"
 #include "plan/lower/costs.h"
-#include "plan/lower/walk.h"
 
 static bool splits_rows(const dts_walk *w, const dts_operator *o) {
     return o->m % w->b->plan->tensor == 0 && o->forward_kernels == 1;

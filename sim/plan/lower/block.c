@@ -24,10 +24,10 @@
  * and with K = R' + C - R the end is that of (1). The block is cut at r: a task of G of the host thread waits for it,
  * the delay of the launches lies before it, and behind the block the host is ahead by C - R - G, which may be negative.
  *
- * Beside transfers that take multiprocessors (not where blocks are exact, detail.c) a brief block stands as two tasks:
- * one as long as the rest of it takes, and behind it its products, at the rate of the multiprocessors that are left.
- * Which of both meets a transfer is right on average only: FSDP's first looks were 3 to 5 % short without it, and are
- * within 0.3 %.
+ * Beside transfers that take multiprocessors (not where blocks are exact, auto_detail.c) a brief block stands as two
+ * tasks: one as long as the rest of it takes, and behind it its products, at the rate of the multiprocessors that are
+ * left. Which of both meets a transfer is right on average only: FSDP's first looks were 3 to 5 % short without it, and
+ * are within 0.3 %.
  *
  * Memory of a block: at its start the ledger takes the peak above entry, at its end it falls to what stays. */
 #include "plan/lower/block.h"

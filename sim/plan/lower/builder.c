@@ -8,7 +8,7 @@ static dts_task_info host_info(const dts_stage *stage, const char *name) {
     return (dts_task_info){.role = DTS_ROLE_HOST, .microbatch = -1, .layer = -1, .device = stage->device, .name = name};
 }
 
-/* The host has met the GPU without a task (brief.c): what it issues since then begins there. */
+/* The host has met the GPU without a task (coarse_shortcuts.c): what it issues since then begins there. */
 static void begin_where_met(dts_builder *b, dts_stage *stage, dts_id task) {
     dts_graph_depend(b->graph, task, stage->met[0]);
     dts_graph_depend(b->graph, task, stage->met[1]);

@@ -452,7 +452,7 @@ void dts_build_host_memory(dts_builder *b, dts_id task, dts_memory_moment moment
                            dts_memory_category category, double bytes);
 
 struct dts_pass;
-/* Are gradients that every microbatch reduces handed over behind the blocks that make them (brief.c)? */
+/* Are gradients that every microbatch reduces handed over behind the blocks that make them (coarse_shortcuts.c)? */
 bool dts_brief_hands_over_behind(const dts_builder *b, const struct dts_pass *pass);
 
 /* One schedule operation of a stage; *ready is set to the task after which its output exists (forward_backward.c). */
@@ -466,7 +466,7 @@ typedef struct dts_pass {
     bool last_microbatch;
     bool outputs_only; /* the loss is computed elsewhere */
     bool without_head; /* the weight gradients of the head are there already */
-    dts_link *sends;   /* brief: what it may send by itself (brief.c); NULL: nothing */
+    dts_link *sends;   /* brief: what it may send by itself (coarse_shortcuts.c); NULL: nothing */
     dts_id input;      /* the transfer that brings the input (or its gradient), DTS_NO_ID: none */
 } dts_pass;
 
@@ -493,8 +493,8 @@ double dts_logits_B(const dts_part_work *head);
 double dts_head_output_B(const dts_builder *b);
 /* A copy of the outputs of all microbatches side by side, which lives no longer than it takes. Returns its kernel. */
 dts_id dts_build_joined_outputs(dts_builder *b, dts_stage *stage, int64_t microbatches);
-/* What stages of a pipeline keep until the step ends (kept.c), behind the latest kernel: the output of virtual stage s,
- * the gradient of its input; and all of both are dropped. */
+/* What stages of a pipeline keep until the step ends (pipeline_buffers.c), behind the latest kernel: the output of
+ * virtual stage s, the gradient of its input; and all of both are dropped. */
 void dts_keep_output(dts_builder *b, const dts_stage *stage, int64_t s);
 void dts_keep_gradient(dts_builder *b, const dts_stage *stage, int64_t s);
 void dts_drop_kept(dts_builder *b, dts_stage *stage, int64_t s, int64_t microbatches);

@@ -2,7 +2,7 @@
 #ifndef DTS_PLAN_LOWER_CONTEXT_INSIDE_H
 #define DTS_PLAN_LOWER_CONTEXT_INSIDE_H
 
-#include "plan/lower/walk.h"
+#include "plan/lower/chunk_pass.h"
 
 /* Sizes of one rank, bytes. */
 typedef struct dts_context_sizes {

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "plan/lower/walk.h"
+#include "plan/lower/chunk_pass.h"
 
 /* Launching kernels of a pass, s: the host's thread, or autograd's. */
 static double launch_s(const dts_plan *plan, bool backward) {

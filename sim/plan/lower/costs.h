@@ -113,7 +113,7 @@ double dts_channel_multiprocessors(const dts_cluster *cluster, const dts_transfe
                                    double most);
 
 /* What a pipeline keeps of each microbatch until the step ends, of virtual stage s, where stages hand on boundary_B
- * (kept.c). */
+ * (pipeline_buffers.c). */
 double dts_kept_output_B(const dts_plan *plan, int64_t s, double boundary_B, double logits_B);
 double dts_kept_gradient_B(const dts_plan *plan, int64_t s, double boundary_B);
 

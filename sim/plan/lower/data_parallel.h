@@ -43,7 +43,7 @@ typedef struct dts_reductions {
     double elements; /* of all from the first on */
 } dts_reductions;
 
-/* ZeRO-1: what a chunk still waits for of the step before (updated.c). */
+/* ZeRO-1: what a chunk still waits for of the step before (zero1_gather_overlap.c). */
 typedef struct dts_updated dts_updated;
 
 struct dts_gradient_sync {
@@ -115,8 +115,8 @@ dts_id dts_unit_hand_in(dts_gradient_sync *sync, dts_unit *u, bool last_microbat
 /* Units whose gathers are issued ahead of need. */
 int64_t dts_units_ahead(const dts_gradient_sync *sync, bool backward);
 
-/* Parameters that are gathered beside the first forward passes, where the plan wants that (updated.c); false: no
- * memory. At the beginning of the iteration; has a chunk's first pass parts that wait for them? */
+/* Parameters that are gathered beside the first forward passes, where the plan wants that (zero1_gather_overlap.c);
+ * false: no memory. At the beginning of the iteration; has a chunk's first pass parts that wait for them? */
 bool dts_updated_new(dts_gradient_sync *sync);
 void dts_updated_begin(dts_gradient_sync *sync);
 bool dts_updated_awaits(const dts_gradient_sync *sync, const dts_chunk *chunk);

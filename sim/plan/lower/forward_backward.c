@@ -6,7 +6,7 @@
  * operator that reads it. */
 #include <math.h>
 
-#include "plan/lower/walk.h"
+#include "plan/lower/chunk_pass.h"
 
 typedef dts_walk walk;
 

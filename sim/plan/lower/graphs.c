@@ -23,7 +23,7 @@
  * [3] docs/discussions/deepseek-v3-gb200-optimization, section 2.3. */
 #include <math.h>
 
-#include "plan/lower/walk.h"
+#include "plan/lower/chunk_pass.h"
 
 static bool holds(const dts_stack *stack, dts_region region) {
     switch (region) {

@@ -113,16 +113,17 @@ typedef struct dts_task_info {
     int32_t layer;      /* 0 embedding, layers from 1, last + 1 head; -1: none */
     int32_t chunk;
     dts_id device;
-    dts_id peer;            /* send-recv: the receiving device; else as device */
-    const char *name;       /* borrowed from the operator or the arena */
-    double bytes;           /* communication: payload, B */
-    double flops;           /* products on this GPU, FLOP */
-    double kept_B;          /* outputs that stay from its end until the step's (kept.c); below 0: dropped at its end */
-    bool rest;              /* part of something whose task before it was counted as a whole */
-    bool gang;              /* a transfer of all whose streams it takes, not only of device */
-    bool stall;             /* of the host: calls of the caching allocator that is short of memory */
-    bool counts;            /* of the host: it reads token counts of experts, and prepares what depends on them */
-    bool ahead;             /* for the next iteration: this one does not wait for it */
+    dts_id peer;      /* send-recv: the receiving device; else as device */
+    const char *name; /* borrowed from the operator or the arena */
+    double bytes;     /* communication: payload, B */
+    double flops;     /* products on this GPU, FLOP */
+    double
+        kept_B;  /* outputs that stay from its end until the step's (pipeline_buffers.c); below 0: dropped at its end */
+    bool rest;   /* part of something whose task before it was counted as a whole */
+    bool gang;   /* a transfer of all whose streams it takes, not only of device */
+    bool stall;  /* of the host: calls of the caching allocator that is short of memory */
+    bool counts; /* of the host: it reads token counts of experts, and prepares what depends on them */
+    bool ahead;  /* for the next iteration: this one does not wait for it */
     const dts_block *block; /* what is inside; NULL: a task of its own */
 } dts_task_info;
 
@@ -265,7 +266,7 @@ int64_t dts_lower_short(const dts_plan *plan);
 /* So many that `auto` takes what is as exact and sooner done, where there is such. */
 bool dts_lower_is_long(const dts_plan *plan);
 
-/* What `auto` takes: BLOCK for large iterations that it simulates exactly enough, else KERNEL (detail.c). */
+/* What `auto` takes: BLOCK for large iterations that it simulates exactly enough, else KERNEL (auto_detail.c). */
 dts_detail dts_lower_detail(const dts_plan *plan, bool flow_network);
 /* Can a pass be a block at all? If not, every detail is KERNEL. */
 bool dts_blocks_possible(const dts_plan *plan);

@@ -39,7 +39,7 @@
  *     leave small tensors where they are is left out. */
 #include <math.h>
 
-#include "plan/lower/walk.h"
+#include "plan/lower/chunk_pass.h"
 
 /* Of cudaMemcpyAsync, between issue and the first byte; assumed. */
 static const double copy_latency_s = 10e-6;

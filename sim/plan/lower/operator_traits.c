@@ -1,7 +1,7 @@
 /* Questions about operators and plans that need no task graph: what is split, repeated, kept or reduced, and where. */
 #include <math.h>
 
-#include "plan/lower/walk.h"
+#include "plan/lower/chunk_pass.h"
 #include "plan/lower/work.h"
 
 dts_parameter_set dts_operator_set(const dts_plan *plan, const dts_operator *o) {

@@ -8,8 +8,8 @@
  * gradients of their outputs. forward_backward.c walks the parts of a chunk. */
 #include <math.h>
 
+#include "plan/lower/chunk_pass.h"
 #include "plan/lower/costs.h"
-#include "plan/lower/walk.h"
 
 typedef dts_walk walk;
 

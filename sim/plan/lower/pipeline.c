@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "plan/lower/data_parallel.h"
-#include "plan/lower/posted.h"
+#include "plan/lower/receive_posting.h"
 
 /* What virtual stage s has produced for microbatch i. */
 typedef struct produced {

@@ -1,6 +1,6 @@
 /* Transfers between two stages. A link carries the same bytes for every microbatch: what it takes is looked up once. */
 #include "plan/lower/builder.h"
-#include "plan/lower/posted.h"
+#include "plan/lower/receive_posting.h"
 
 /* What sends from one stage to another cross. */
 static void look_up(const dts_builder *b, const dts_stage *from, const dts_stage *to, double bytes, dts_link *out) {

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "plan/lower/chunk_pass.h"
 #include "plan/lower/states.h"
-#include "plan/lower/walk.h"
 
 enum { SHAPES_MOST = 32 }; /* of weights; a layer has a dozen products */
 

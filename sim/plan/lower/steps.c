@@ -1,8 +1,8 @@
 /* Layers' steps and whole passes as blocks (block.c has what a block is): which can be one, and what it depends on. */
 #include <string.h>
 
+#include "plan/lower/chunk_pass.h"
 #include "plan/lower/data_parallel.h"
-#include "plan/lower/walk.h"
 
 dts_block_action dts_backward_action(dts_op_kind kind) {
     return kind == DTS_OP_BACKWARD_INPUT    ? DTS_BLOCK_BACKWARD_INPUT

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "plan/lower/walk.h"
+#include "plan/lower/chunk_pass.h"
 
 /* Time of kernels that together move bytes: each pays the floor of a small kernel. */
 static double memory_s(const dts_builder *b, double bytes, int kernels) {

@@ -1,5 +1,5 @@
 /* What runs beside collectives: products that give up multiprocessors, and the copies of FSDP's units. */
-#include "run/screen.h"
+#include "run/coarse_run.h"
 #include "simulate.h"
 
 enum { PROCESSORS = 108 }; /* of an A100 */

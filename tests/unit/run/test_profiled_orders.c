@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "plan/lower/profile.h"
+#include "plan/lower/measured_passes.h"
 #include "simulate.h"
 
 /* The 6.2B model of Zero Bubble (arXiv 2401.10241), whose first and last stage have a layer less, in a microbatch of
@@ -133,7 +133,8 @@ static void every_detail_has_the_same_order(void **state) {
     dts_result_free(kernel);
 }
 
-/* Recomputation in full leaves checkpoints, which B turns into what W needs: (1) of lower/profile.c is far below 0. */
+/* Recomputation in full leaves checkpoints, which B turns into what W needs: (1) of lower/measured_passes.c is far
+ * below 0. */
 static void checkpoints_grow_in_backward(void **state) {
     (void)state;
     planned p;

@@ -2,7 +2,7 @@
  * collective that follows. */
 #include "engine/simulate.h"
 #include "plan/lower/lower.h"
-#include "plan/lower/profile.h"
+#include "plan/lower/measured_passes.h"
 #include "simulate.h"
 
 static const char text[] =

@@ -1,6 +1,6 @@
 /* Hosts that wait for token counts inside a pass: it is one block all the same, and one of a first look too. */
 #include "plan/lower/costs.h"
-#include "run/screen.h"
+#include "run/coarse_run.h"
 #include "simulate.h"
 
 static const char *const experts =
