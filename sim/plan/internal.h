@@ -56,9 +56,6 @@ dts_adaptation dts_plan_adaptation(const dts_plan *plan);
 /* Places ranks on nodes: groups, stage_node and what shares a node's network. */
 dts_status dts_plan_place(dts_plan *plan, dts_arena *arena, dts_diag *diag);
 
-/* Degrees, formats and microbatches: what the rules decide. */
-dts_status dts_plan_begin(const dts_job *job, dts_plan *out, dts_diag *diag);
-
 /* Makes plan->schedule for passes that take so long (NULL: forward and both halves of backward take the same), and says
  * what for, in the arena: " for …", or nothing (order.c). */
 dts_status dts_plan_build_order(dts_plan *plan, const dts_schedule_shape *passes, dts_arena *arena, dts_diag *diag);

@@ -3,7 +3,8 @@
 
 #include "plan/internal.h"
 
-dts_status dts_plan_begin(const dts_job *job, dts_plan *out, dts_diag *diag) {
+/* Degrees, formats and microbatches: what the rules decide. */
+static dts_status begin(const dts_job *job, dts_plan *out, dts_diag *diag) {
     *out = (dts_plan){.job = *job};
     return dts_plan_apply_rules(job, out, diag);
 }
@@ -22,12 +23,12 @@ static dts_status outline(dts_plan *plan, dts_arena *arena, dts_diag *diag) {
 }
 
 dts_status dts_plan_outline(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag) {
-    dts_status status = dts_plan_begin(job, out, diag);
+    dts_status status = begin(job, out, diag);
     return status == DTS_OK ? outline(out, arena, diag) : status;
 }
 
 dts_status dts_plan_prepare(const dts_job *job, dts_arena *arena, dts_plan *out, dts_diag *diag) {
-    dts_status status = dts_plan_begin(job, out, diag);
+    dts_status status = begin(job, out, diag);
     if (status == DTS_OK && dts_plan_measures_passes(out, out->method)) {
         return outline(out, arena, diag);
     }

@@ -49,20 +49,14 @@ double dts_case_step_s(const dts_case *k, const dts_rank_class *c);
 /* Ranks that share one copy of a set of parameters. */
 double dts_case_shards(const dts_case *k, int set);
 
-/* Layers of one checkpoint in a chunk of layers. */
-double dts_case_span(const dts_case *k, double layers);
-
 /* Layers of a chunk of layers that are recomputed in full, and their share in a rank's layers. */
 double dts_case_repeated(const dts_case *k, double layers);
 double dts_case_repeated_share(const dts_case *k, const dts_rank_class *c);
 
-/* Bytes of a rank: that chunks with layers layers keep for their backward (all of the rank's, or the fewest of a
- * chunk); beside what is kept; gathered units and gradients on their way. */
-double dts_case_kept_B(const dts_case *k, const dts_rank_class *c, double layers);
-double dts_case_transient_B(const dts_case *k, const dts_rank_class *c);
+/* Bytes of a rank: gathered units and gradients on their way. */
 double dts_case_communication_B(const dts_case *k, const dts_rank_class *c);
 
-/* Of these, what does not depend on offloads. */
+/* Activations of a rank, B, whatever is offloaded. */
 typedef struct dts_case_activations {
     double kept_B, halves_B; /* of all chunks: until the backward, and between its halves */
     double copied_B;         /* of kept_B, what goes to host memory where activations are offloaded */

@@ -79,7 +79,6 @@ static dts_set_states states_of(const dts_case *k, const dts_rank_class *c, int 
     return (dts_set_states){.parameters = all,
                             .quantised = c->quantised[set],
                             .frozen_B = c->frozen_B[set],
-                            .staged = all,
                             .statistics = c->statistics,
                             .optimizer_share = share,
                             .statistics_share = dts_case_owns_tensors(k) ? share : even};
@@ -87,18 +86,13 @@ static dts_set_states states_of(const dts_case *k, const dts_rank_class *c, int 
 
 /* Pinned buffers between drives and GPU. */
 static double drive_buffers_B(const dts_case *k, const dts_keeping *how) {
-    double elements = 0, bytes = 0, parameters_B = 0, step_B = 0;
+    dts_drive_unit largest = {0};
+    double parameters_B = 0, step_B = 0;
     for (int part = 0; part < DTS_PART_COUNT; part++) {
         const dts_part_cost *cost = &k->frame->costs.parts[part];
-        double trained = 0, all_B = 0;
-        for (int set = 0; set < DTS_SET_COUNT; set++) {
-            trained += cost->parameters[set] / how->shards[set];
-            all_B += (cost->parameters[set] * k->plan->storage.parameter_B + cost->frozen_B[set]) / how->shards[set];
-        }
-        elements = fmax(elements, trained);
-        bytes = fmax(bytes, all_B);
+        dts_drive_unit_grow(how, cost->parameters, cost->frozen_B, &largest);
     }
-    dts_drive_buffers(how, elements, bytes, &parameters_B, &step_B);
+    dts_drive_buffers(how, &largest, &parameters_B, &step_B);
     return floor(parameters_B) + floor(step_B);
 }
 
@@ -122,7 +116,8 @@ dts_case_resident dts_case_resident_of(const dts_case *k, const dts_rank_class *
     return out;
 }
 
-double dts_case_span(const dts_case *k, double layers) {
+/* Layers of one checkpoint in a chunk of layers. */
+static double span_of(const dts_case *k, double layers) {
     return k->span > 0 ? fmin(k->span, fmax(1, layers)) : fmax(1, round(sqrt(layers)));
 }
 
@@ -135,8 +130,8 @@ double dts_case_repeated_share(const dts_case *k, const dts_rank_class *c) {
     return chunk > 0 ? dts_case_repeated(k, chunk) / chunk : 0;
 }
 
-/* What chunks of a rank with layers layers keep for their backward, B: all of its layers, or the fewest of a chunk. */
-double dts_case_kept_B(const dts_case *k, const dts_rank_class *c, double layers) {
+/* What chunks of a rank keep for their backward, B; layers: all of the rank's, or the fewest of a chunk. */
+static double chunks_kept_B(const dts_case *k, const dts_rank_class *c, double layers) {
     bool all = layers == c->layers;
     double chunks = all ? (double)k->frame->chunks : 1;
     double chunk = layers / chunks;
@@ -144,7 +139,7 @@ double dts_case_kept_B(const dts_case *k, const dts_rank_class *c, double layers
     double saved_B = all ? c->layers_saved_B : layers * k->frame->least_saved_B;
     if (k->recompute == DTS_CASE_FULL && repeated > 0) { /* the first layer is among them */
         const double buffered = all ? c->buffered : c->buffered > 0;
-        return (chunks * ceil(repeated / dts_case_span(k, chunk)) - buffered) * k->frame->costs.boundary_B +
+        return (chunks * ceil(repeated / span_of(k, chunk)) - buffered) * k->frame->costs.boundary_B +
                saved_B * (chunk - repeated) / chunk;
     }
     if (k->recompute == DTS_CASE_SELECTIVE) {
@@ -154,7 +149,8 @@ double dts_case_kept_B(const dts_case *k, const dts_rank_class *c, double layers
     return saved_B - c->input_B; /* of a chunk alone, that of all chunks at most */
 }
 
-/* The same between the halves of a split backward: all that weights' gradients need, also what has been run again. */
+/* What chunks keep between the halves of a split backward, B: all that weights' gradients need, also what has been run
+ * again. */
 static double halves_B(const dts_case *k, const dts_rank_class *c) {
     return k->recompute == DTS_CASE_SELECTIVE ? c->selective[k->selection].weights_B : c->layers_weights_B;
 }
@@ -162,12 +158,12 @@ static double halves_B(const dts_case *k, const dts_rank_class *c) {
 /* Of what a rank keeps, that of the layers whose activations are offloaded where any are. */
 static double copied_B(const dts_case *k, const dts_rank_class *c) {
     const double some = (double)k->plan->job.offload->activation_layers;
-    const double kept_B = dts_case_kept_B(k, c, c->layers), repeated = dts_case_repeated(k, c->layers);
+    const double kept_B = chunks_kept_B(k, c, c->layers), repeated = dts_case_repeated(k, c->layers);
     if (!(some > 0)) {
         return kept_B;
     }
     if (repeated > 0) {
-        const double checkpoints = ceil(fmin(some, repeated) / dts_case_span(k, c->layers));
+        const double checkpoints = ceil(fmin(some, repeated) / span_of(k, c->layers));
         return checkpoints * k->frame->costs.boundary_B +
                fmax(0, some - repeated) * c->layers_saved_B / fmax(1, c->layers);
     }
@@ -180,14 +176,9 @@ static double of_layer_B(const dts_case *k, const dts_rank_class *c) {
     double chunk = c->layers / (double)k->frame->chunks;
     double of_one_B = c->layers > 0 ? c->layers_saved_B / c->layers : 0;
     double repeated_B = k->recompute == DTS_CASE_FULL
-                            ? fmax(0, dts_case_span(k, chunk) - (chunk - dts_case_repeated(k, chunk))) * of_one_B
+                            ? fmax(0, span_of(k, chunk) - (chunk - dts_case_repeated(k, chunk))) * of_one_B
                             : (k->recompute == DTS_CASE_SELECTIVE ? c->selective[k->selection].extra_B : 0);
     return repeated_B + c->layers_peak_B;
-}
-
-/* Temporaries beside what is kept: of a layer, or of embedding and head. */
-double dts_case_transient_B(const dts_case *k, const dts_rank_class *c) {
-    return fmax(of_layer_B(k, c), c->transient_B);
 }
 
 /* Of FSDP: elements with a gradient, and bytes when gathered, of the units of one layer and of the root. */
@@ -249,7 +240,7 @@ double dts_case_communication_B(const dts_case *k, const dts_rank_class *c) {
 static double least_chunk_B(const dts_case *k, const dts_rank_class *c) {
     double fewest = c->fewest_layers == c->layers && k->frame->chunks == 1 ? c->layers : c->fewest_layers;
     double copies_B = (fewest - dts_case_repeated(k, fewest)) * k->frame->most_copies_B;
-    return fmax(0, dts_case_kept_B(k, c, fewest) - copies_B);
+    return fmax(0, chunks_kept_B(k, c, fewest) - copies_B);
 }
 
 static double least_halves_B(const dts_case *k, const dts_rank_class *c) {
@@ -282,13 +273,13 @@ static double buckets_B(const dts_case *k, const dts_rank_class *c) {
     }
     const double chunk_B = all_B / (double)k->frame->chunks;
     const double most_B = stack->ddp_overlap ? fmin(chunk_B, 2 * stack->ddp_bucket_B) : chunk_B;
-    const double freed_B = dts_case_kept_B(k, c, c->layers) / fmax(1, c->layers);
+    const double freed_B = chunks_kept_B(k, c, c->layers) / fmax(1, c->layers);
     return layer_B > freed_B ? most_B * (1 - freed_B / layer_B) : 0;
 }
 
 dts_case_activations dts_case_activations_of(const dts_case *k, const dts_rank_class *c) {
     const double ends_B = communication_B(k, c, false), filled_B = buckets_B(k, c);
-    return (dts_case_activations){.kept_B = dts_case_kept_B(k, c, c->layers),
+    return (dts_case_activations){.kept_B = chunks_kept_B(k, c, c->layers),
                                   .copied_B = copied_B(k, c),
                                   .halves_B = halves_B(k, c),
                                   .layer_B = of_layer_B(k, c) + communication_B(k, c, true) + filled_B,

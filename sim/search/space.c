@@ -128,7 +128,9 @@ static void add_usual(dts_layout_space *space, dts_layout_axis axis) {
     }
 }
 
-bool dts_schedule_searched(int32_t schedule) {
+/* Are there estimates for this schedule (an index into dts_schedule_methods)? Two pipelines in opposite directions and
+ * updates without a flush have none. */
+static bool is_searched(int32_t schedule) {
     size_t count = 0;
     const dts_schedule_method *method = dts_schedule_methods(&count)[schedule];
     return method->layout != DTS_LAYOUT_BIDIR && !method->asynchronous;
@@ -216,7 +218,7 @@ static dts_status restrict_axis(dts_layout_space *space, const dts_axis *restric
             continue;
         }
         bool good = dts_candidate_parse((dts_layout_axis)axis, restriction->values[i], &value);
-        if (good && axis == DTS_AXIS_SCHEDULE && !dts_schedule_searched(value)) {
+        if (good && axis == DTS_AXIS_SCHEDULE && !is_searched(value)) {
             return dts_diag_fail(diag, DTS_USAGE, "`dtsim run` and `dtsim sweep` simulate it",
                                  "--over: schedule %s is not searched: it has no bounds yet", restriction->values[i]);
         }

@@ -41,10 +41,6 @@ bool dts_layout_space_holds(const dts_layout_space *space, dts_layout_axis axis,
 /* Does a value of the recomputation axis say something of its own of the candidates of a frame (repeats.c)? */
 bool dts_layout_space_recomputes(const dts_layout_space *space, const dts_frame *frame, int32_t recompute);
 
-/* Are there closed forms for this schedule (an index into dts_schedule_methods)? Two pipelines in opposite directions
- * and updates without a flush have none. */
-bool dts_schedule_searched(int32_t schedule);
-
 /* A pair of tensor and pipeline degrees is walked as one; several may be walked at the same time. */
 size_t dts_layout_space_pairs(const dts_layout_space *space);
 

@@ -336,14 +336,15 @@ void dts_build_operator_times(const dts_builder *b, const dts_operator *o, dts_o
 dts_status dts_build_work(dts_builder *b);
 /* Fills each stage's parameters from its chunks' operators (work.c). */
 void dts_build_count_parameters(dts_builder *b);
-/* Then who steps which tensors, where ranks own whole ones; and the share of a set that the fullest rank steps, 1 where
- * nothing is sharded (owners.c). */
+/* Fills each stage's list of who steps which tensors, where ranks own whole ones; after dts_build_count_parameters()
+ * (owners.c). */
 void dts_build_count_owners(dts_builder *b);
 /* What orthogonalising an operator's weight takes, and the stage's step with these tensors. */
 double dts_orthogonal_s(const dts_builder *b, const dts_operator *o);
 void dts_build_orthogonal_step(dts_builder *b, dts_stage *stage);
 /* All that a stage holds; and of it what the rank steps that takes longest. */
 dts_orthogonal dts_stage_orthogonal(const dts_builder *b, const dts_stage *stage, bool own);
+/* The share of a set that the fullest rank of the stage steps; 1: nothing is sharded (owners.c). */
 double dts_optimizer_share(const dts_builder *b, const dts_stage *stage, dts_parameter_set set);
 /* Elements that a rank of the stage has, of all sets: trained ones, and frozen ones. */
 double dts_stage_parameters(const dts_stage *stage);

@@ -69,7 +69,7 @@ static void add_states(listing *l, const dts_set_states *held) {
     add_cpu_copies(l, parameters * share);
 }
 
-/* And what they are reduced through. */
+/* Gradients, and the buffers that they are reduced through. */
 static void add_gradients(listing *l, const dts_set_states *held) {
     const dts_keeping *how = l->how;
     const dts_plan *plan = how->plan;
@@ -87,7 +87,7 @@ static void add_gradients(listing *l, const dts_set_states *held) {
     }
     if (dts_plan_replicates_set(plan, set) && !dts_plan_infers(plan)) {
         add(l, DTS_MEMORY_COMMUNICATION, "a bucket that gradients pass through", 0, 1,
-            fmin(plan->job.stack->ddp_staging_B, held->staged * storage->reduce_B), DTS_OFFLOAD_NONE);
+            fmin(plan->job.stack->ddp_staging_B, parameters * storage->reduce_B), DTS_OFFLOAD_NONE);
     }
     if (dts_plan_replicates_set(plan, set) && !sharded && !single && !plan->job.stack->gradient_as_bucket_view) {
         add(l, DTS_MEMORY_COMMUNICATION, NULL, parameters, 1, parameters * storage->reduce_B, DTS_OFFLOAD_NONE);
@@ -101,10 +101,21 @@ size_t dts_states_of(const dts_keeping *how, dts_parameter_set set, const dts_se
     return l.count;
 }
 
-void dts_drive_buffers(const dts_keeping *how, double elements, double bytes, double *parameters_B, double *step_B) {
+void dts_drive_unit_grow(const dts_keeping *how, const double *parameters, const double *frozen_B,
+                         dts_drive_unit *largest) {
+    double elements = 0, bytes = 0;
+    for (int set = 0; set < DTS_SET_COUNT; set++) {
+        elements += parameters[set] / how->shards[set];
+        bytes += (parameters[set] * how->plan->storage.parameter_B + frozen_B[set]) / how->shards[set];
+    }
+    largest->elements = fmax(largest->elements, elements);
+    largest->bytes = fmax(largest->bytes, bytes);
+}
+
+void dts_drive_buffers(const dts_keeping *how, const dts_drive_unit *largest, double *parameters_B, double *step_B) {
     const dts_storage *storage = &how->plan->storage;
     const double buffers = (double)how->plan->job.offload->prefetch + 1;
     const double element_B = storage->optimizer_B + storage->gradient_B + storage->parameter_B;
-    *parameters_B = how->parameters == DTS_OFFLOAD_NVME ? buffers * bytes : 0;
-    *step_B = how->optimizer == DTS_OFFLOAD_NVME ? buffers * elements * element_B : 0;
+    *parameters_B = how->parameters == DTS_OFFLOAD_NVME ? buffers * largest->bytes : 0;
+    *step_B = how->optimizer == DTS_OFFLOAD_NVME ? buffers * largest->elements * element_B : 0;
 }

@@ -16,7 +16,6 @@ typedef struct dts_keeping {
 /* The parameters of one set on a rank, elements. */
 typedef struct dts_set_states {
     double parameters, quantised, frozen, frozen_B;
-    double staged;     /* with those of other sets that go through the same bucket, in pieces; 0: it is counted there */
     double statistics; /* that the optimizer keeps beside moments */
     /* of the parameters and of the statistics, what the rank keeps states of; owns: of tensors or matrices of its own
      */
@@ -31,12 +30,20 @@ typedef struct dts_state {
     dts_offload_target rests;
 } dts_state;
 
-/* Returns how many. */
 enum { DTS_STATES_MOST = 10 };
+/* Writes the states of a set to out[DTS_STATES_MOST]; returns how many there are. */
 size_t dts_states_of(const dts_keeping *how, dts_parameter_set set, const dts_set_states *held, dts_state *out);
 
-/* Pinned buffers between drives and GPU, in the memory of the host: for parameters, and for the step. A unit has at
- * most so many elements that are trained, and so many bytes with those that are not. */
-void dts_drive_buffers(const dts_keeping *how, double elements, double bytes, double *parameters_B, double *step_B);
+/* What a rank moves at once between drives and GPU, at most: elements that are trained, and bytes with those that are
+ * not. grow: takes in a part of the model, by set. */
+typedef struct dts_drive_unit {
+    double elements, bytes;
+} dts_drive_unit;
+
+void dts_drive_unit_grow(const dts_keeping *how, const double *parameters, const double *frozen_B,
+                         dts_drive_unit *largest);
+
+/* Pinned buffers between drives and GPU, in the memory of the host, B: for parameters, and for the step. */
+void dts_drive_buffers(const dts_keeping *how, const dts_drive_unit *largest, double *parameters_B, double *step_B);
 
 #endif

@@ -134,7 +134,6 @@ static void add_states(dts_builder *b, dts_stage *stage, dts_parameter_set set) 
         .quantised = held->quantised[set],
         .frozen = held->frozen[set],
         .frozen_B = held->frozen_B[set],
-        .staged = held->parameters[set],
         .statistics = held->statistics,
         .optimizer_share = share,
         .statistics_share = matrices ? 1 / how.shards[set] : share, /* of none of the matrices */
@@ -155,18 +154,12 @@ static void add_states(dts_builder *b, dts_stage *stage, dts_parameter_set set) 
 /* One unit of parameters, or one chunk of the step with all it reads and writes, for each that may be under way. */
 static void add_buffers(dts_builder *b, dts_stage *stage) {
     const dts_keeping how = keeping_of(b->plan);
-    double largest = 0, largest_B = 0, parameters_B = 0, step_B = 0;
+    dts_drive_unit largest = {0};
+    double parameters_B = 0, step_B = 0;
     for (int part = 0; part < DTS_PART_COUNT; part++) {
-        const dts_part_work *work = &b->work[part];
-        double elements = 0, bytes = 0;
-        for (int set = 0; set < DTS_SET_COUNT; set++) {
-            elements += work->parameters[set] / how.shards[set];
-            bytes += (work->parameters[set] * b->plan->storage.parameter_B + work->frozen_B[set]) / how.shards[set];
-        }
-        largest = fmax(largest, elements);
-        largest_B = fmax(largest_B, bytes);
+        dts_drive_unit_grow(&how, b->work[part].parameters, b->work[part].frozen_B, &largest);
     }
-    dts_drive_buffers(&how, largest, largest_B, &parameters_B, &step_B);
+    dts_drive_buffers(&how, &largest, &parameters_B, &step_B);
     if (how.parameters == DTS_OFFLOAD_NVME) {
         add(b, stage, DTS_MEMORY_PARAMETERS, NULL, parameters_B, DTS_OFFLOAD_CPU);
     }
